@@ -117,15 +117,15 @@ export interface RunProgress {
   readonly phase: string;
   readonly waitingFor?: string;
   readonly wakeAtMs?: number;
-  /** JSON text of the counts of calls. */
-  readonly callsText: string;
+  /** JSON text of the counts of calls; absent: they stay as they were noted last. */
+  readonly callsText?: string;
 }
 
 /** Records how a run looks from outside while it is held, for status. */
 export async function noteProgress(sql: Sql, incarnationId: string, progress: RunProgress): Promise<void> {
   await sql.query(
     `${FENCE}, noted as (
-       update holdpoint.runs r set phase = $3, waiting_for = $4, wake_at = to_timestamp($5::bigint / 1000.0), calls = $6
+       update holdpoint.runs r set phase = $3, waiting_for = $4, wake_at = to_timestamp($5::bigint / 1000.0), calls = coalesce($6, calls)
        from fence f where r.toolset_id = f.toolset_id and r.run_id = $2 and r.owner = f.id returning r.toolset_id, r.run_id
      ) insert into holdpoint.projections (toolset_id, run_id) select toolset_id, run_id from noted`,
     [
@@ -134,7 +134,7 @@ export async function noteProgress(sql: Sql, incarnationId: string, progress: Ru
       progress.phase,
       progress.waitingFor ?? null,
       progress.wakeAtMs ?? null,
-      progress.callsText,
+      progress.callsText ?? null,
     ],
   );
 }
@@ -155,7 +155,7 @@ export async function releaseRun(
 ): Promise<ReleaseOutcome> {
   const { rows } = await sql.query<{ owned: boolean; released: boolean }>(
     `${FENCE}, released as (
-       update holdpoint.runs r set owner = null, phase = $3, waiting_for = $4, wake_at = to_timestamp($5::bigint / 1000.0), calls = $6,
+       update holdpoint.runs r set owner = null, phase = $3, waiting_for = $4, wake_at = to_timestamp($5::bigint / 1000.0), calls = coalesce($6, calls),
          runnable_at = to_timestamp($8::bigint / 1000.0), losses = 0
        from fence f where r.toolset_id = f.toolset_id and r.run_id = $2 and r.owner = f.id and r.wake = $7
        returning r.toolset_id, r.run_id
@@ -168,7 +168,7 @@ export async function releaseRun(
       progress.phase,
       progress.waitingFor ?? null,
       progress.wakeAtMs ?? null,
-      progress.callsText,
+      progress.callsText ?? null,
       wakeSeen,
       runnableAtMs ?? null,
     ],
@@ -183,7 +183,8 @@ export interface RunEnd {
   readonly phase: "Succeeded" | "Failed" | "Cancelled";
   readonly resultText?: string;
   readonly errorText?: string;
-  readonly callsText: string;
+  /** JSON text of the counts of calls; absent: they stay as they were noted last. */
+  readonly callsText?: string;
   /** Set when the script never started: why it was not accepted, as JSON text. */
   readonly refusedNoteText?: string;
 }
@@ -192,7 +193,7 @@ export interface RunEnd {
 export async function finishRun(sql: Sql, incarnationId: string, end: RunEnd): Promise<boolean> {
   const { rows } = await sql.query<{ finished: number }>(
     `${FENCE}, finished as (
-       update holdpoint.runs r set owner = null, runnable_at = null, phase = $3, waiting_for = null, wake_at = null, result = $4, error = $5, calls = $6,
+       update holdpoint.runs r set owner = null, runnable_at = null, phase = $3, waiting_for = null, wake_at = null, result = $4, error = $5, calls = coalesce($6, calls),
          finished_at = now(), accepted = case when $7::text is null then accepted else false end, accepted_note = coalesce($7, accepted_note)
        from fence f where r.toolset_id = f.toolset_id and r.run_id = $2 and r.owner = f.id
        returning r.toolset_id, r.run_id
@@ -207,7 +208,7 @@ export async function finishRun(sql: Sql, incarnationId: string, end: RunEnd): P
       end.phase,
       end.resultText ?? null,
       end.errorText ?? null,
-      end.callsText,
+      end.callsText ?? null,
       end.refusedNoteText ?? null,
     ],
   );

@@ -36,10 +36,14 @@ export class GroupCommit {
   /** Runs whose records were refused: a later record would stand behind a gap. */
   readonly #refusedRuns = new Map<string, Error>();
 
-  constructor(sql: Sql, incarnationId: string, log: Logger) {
+  readonly #onProjected: () => void;
+
+  /** @param onProjected called after a commit that queued a status to be written */
+  constructor(sql: Sql, incarnationId: string, log: Logger, onProjected: () => void) {
     this.#sql = sql;
     this.#incarnationId = incarnationId;
     this.#log = log;
+    this.#onProjected = onProjected;
   }
 
   /**
@@ -130,6 +134,7 @@ export class GroupCommit {
           batch.map(({ pending }) => pending),
         );
         this.#back();
+        if (batch.some(({ pending }) => pending.project)) this.#onProjected();
         for (const waiting of batch) {
           if (owned.has(waiting.pending.runId)) waiting.resolve();
           else waiting.reject(leaseLost(waiting.pending.runId));

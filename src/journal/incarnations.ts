@@ -35,14 +35,15 @@ export async function registerIncarnation(
 
 /**
  * Renews the lease. A renewal updates no key, so it never waits for the locks of writes under way.
- * @returns false when the incarnation was marked dead: it owns nothing any more and must stop
+ * @returns the database's clock, in milliseconds; undefined when the incarnation was marked dead: it owns nothing any more
  */
-export async function renewLease(sql: Sql, id: string, leaseMs: number): Promise<boolean> {
-  const { rowCount } = await sql.query(
-    "update holdpoint.incarnations set lease_until = now() + $2 * interval '1 millisecond' where id = $1 and not dead",
+export async function renewLease(sql: Sql, id: string, leaseMs: number): Promise<number | undefined> {
+  const { rows } = await sql.query<{ now_ms: number }>(
+    `update holdpoint.incarnations set lease_until = now() + $2 * interval '1 millisecond' where id = $1 and not dead
+     returning (extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms`,
     [id, leaseMs],
   );
-  return rowCount > 0;
+  return rows[0]?.now_ms;
 }
 
 /** All incarnations that are not dead, of one toolset or of all. */

@@ -1,0 +1,239 @@
+import { classifyFailure, CONTROLLER_CHANNEL, type Sql, toolsetChannel } from "../journal/sql.ts";
+import { type ClaimedRun, claimRuns, finishRun, noteProgress, type ReleaseOutcome, type RunProgress, releaseRun, takeWokenRuns } from "../journal/claims.ts";
+import { GroupCommit } from "../journal/group-commit.ts";
+import { listDecidedHolds, listSignals } from "../journal/holds.ts";
+import { readToolsets } from "../journal/toolsets.ts";
+import { discover } from "./discover.ts";
+import type { DispatcherOptions, DispatcherSpec } from "./dispatcher.ts";
+import type { Lease } from "./lease.ts";
+import { openRun } from "./open-run.ts";
+import type { PinnedWorlds } from "./pinned-world.ts";
+import { ProgressNotes } from "./progress-notes.ts";
+import type { DriverHost, RunDriver } from "./run-driver.ts";
+import type { ToolSources } from "./tool-sources.ts";
+
+export interface IncarnationSpec extends Omit<DispatcherSpec, "options"> {
+  readonly options: DispatcherOptions;
+  readonly lease: Lease;
+  readonly sources: ToolSources;
+  readonly worlds: PinnedWorlds;
+}
+
+/** A run that this incarnation owns. The driver is missing while the run is being taken up. */
+interface HeldRun {
+  wakeSeen: number;
+  cancelReason: string | undefined;
+  driver: RunDriver | undefined;
+}
+
+const CLAIM_COUNT_MAX = 50;
+const RETRY_OPEN_MS = 5_000;
+
+/** A dispatcher under one identity: claims runs, holds them, gives them back, until it is dead or closed. */
+export class Incarnation {
+  readonly id: string;
+  /** Resolves when others marked it dead. */
+  readonly ended: Promise<void>;
+  readonly #spec: IncarnationSpec;
+  readonly #sql: Sql;
+  readonly #writer: GroupCommit;
+  readonly #held = new Map<string, HeldRun>();
+  readonly #notes: ProgressNotes;
+  #suspended = false;
+  #closing = false;
+  #pinning = false;
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
+  #timer: NodeJS.Timeout | undefined;
+  #unlisten: (() => Promise<void>) | undefined;
+
+  constructor(spec: IncarnationSpec) {
+    this.#spec = spec;
+    this.#sql = spec.sql;
+    this.id = spec.lease.id;
+    this.#writer = new GroupCommit(spec.sql, this.id, spec.log, () => spec.sql.notify(CONTROLLER_CHANNEL));
+    this.#notes = new ProgressNotes((progress) => this.#note(progress));
+    this.ended = spec.lease.ended.then(() => this.#drop());
+  }
+
+  start(): void {
+    void this.#sql
+      .listen(toolsetChannel(this.#spec.toolsetId), () => this.look())
+      .then((unlisten) => {
+        this.#unlisten = unlisten;
+      })
+      .catch((error: unknown) => this.#spec.log.warn({ err: error }, "no hints from the journal; polling finds changes"));
+    this.look();
+  }
+
+  /** Asks the journal for work and news now; several wishes while one look is under way make one more look. */
+  look(): void {
+    if (this.#looking) {
+      this.#lookAgain = true;
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#looking = this.#lookOnce().finally(() => {
+      this.#looking = undefined;
+      if (this.#spec.lease.dead || (this.#closing && this.#held.size === 0)) return;
+      if (this.#lookAgain) {
+        this.#lookAgain = false;
+        this.look();
+      } else this.#timer = setTimeout(() => this.look(), this.#spec.options.pollMs);
+    });
+  }
+
+  async #lookOnce(): Promise<void> {
+    try {
+      await this.#lookAtToolset();
+      await this.#hearNews();
+      await this.#claim();
+    } catch (error) {
+      const level = classifyFailure(error) === "unavailable" ? "warn" : "error";
+      this.#spec.log[level]({ err: error }, "the journal could not be asked for work");
+    }
+  }
+
+  async #lookAtToolset(): Promise<void> {
+    const [toolset] = await readToolsets(this.#sql, [this.#spec.toolsetId]);
+    if (!toolset) return;
+    const resumed = this.#suspended && !toolset.suspended;
+    this.#suspended = toolset.suspended;
+    if (resumed) for (const held of this.#held.values()) held.driver?.tick();
+    if (toolset.pinWanted <= toolset.pinDone || this.#pinning || this.#closing) return;
+    this.#pinning = true;
+    void discover({ sql: this.#sql, incarnationId: this.id, toolset, sources: this.#spec.sources, clock: this.#spec.clock, log: this.#spec.log })
+      .catch((error: unknown) => this.#spec.log.error({ err: error }, "pinning failed"))
+      .finally(() => {
+        this.#pinning = false;
+        this.#sql.notify(CONTROLLER_CHANNEL);
+      });
+  }
+
+  async #hearNews(): Promise<void> {
+    for (const woken of await takeWokenRuns(this.#sql, this.id)) {
+      const held = this.#held.get(woken.runId);
+      if (!held) continue;
+      held.wakeSeen = woken.wake;
+      held.cancelReason = woken.cancelReason;
+      await this.#bringNews(woken.runId, held);
+    }
+  }
+
+  async #bringNews(runId: string, held: HeldRun): Promise<void> {
+    const { driver } = held;
+    if (!driver) return;
+    if (held.cancelReason !== undefined) return await driver.cancel(held.cancelReason);
+    const decided = await listDecidedHolds(this.#sql, this.#spec.toolsetId, runId);
+    const signals = await listSignals(this.#sql, this.#spec.toolsetId, runId, driver.lastSignalNo);
+    driver.receive({ decided, signals });
+  }
+
+  async #claim(): Promise<void> {
+    const free = this.#spec.options.runsMax - this.#held.size;
+    if (free <= 0 || this.#closing || this.#suspended || !this.#spec.lease.valid) return;
+    const claimed = await claimRuns(this.#sql, this.id, Math.min(free, CLAIM_COUNT_MAX));
+    for (const run of claimed) void this.#hold(run);
+    if (claimed.length === CLAIM_COUNT_MAX) this.#lookAgain = true;
+  }
+
+  /** Takes a claimed run up: from here on this process is the only one that acts for it. */
+  async #hold(run: ClaimedRun): Promise<void> {
+    const held: HeldRun = { wakeSeen: run.wake, cancelReason: run.cancelReason, driver: undefined };
+    this.#held.set(run.runId, held);
+    const host = this.#host(run.runId, held);
+    try {
+      const driver = await openRun(run, { ...this.#spec, writer: this.#writer, host, incarnationId: this.id });
+      if (!driver) return;
+      if (this.#spec.lease.dead) return driver.abandon();
+      held.driver = driver;
+      // What was decided while the run was nobody's, or while it was being taken up.
+      await this.#bringNews(run.runId, held);
+    } catch (error) {
+      this.#spec.log.error({ err: error, run: run.runId }, "the run could not be taken up; it is tried again");
+      held.driver?.abandon();
+      await this.#giveBack(run, held).catch(() => {});
+    }
+  }
+
+  async #giveBack(run: ClaimedRun, held: HeldRun): Promise<void> {
+    const progress = { runId: run.runId, phase: run.phase };
+    const runnableAtMs = this.#spec.lease.databaseNowMs() + RETRY_OPEN_MS;
+    const outcome = await releaseRun(this.#sql, this.id, progress, held.wakeSeen, runnableAtMs);
+    if (outcome !== "woken") this.#held.delete(run.runId);
+  }
+
+  #host(runId: string, held: HeldRun): DriverHost {
+    return {
+      log: this.#spec.log,
+      source: (tool) => this.#spec.sources.get(tool.server),
+      mayAct: () => this.#spec.lease.untilValid(),
+      holdsBack: () => this.#suspended || this.#closing,
+      databaseNowMs: () => this.#spec.lease.databaseNowMs(),
+      random: Math.random,
+      finish: async (end) => {
+        await this.#persist(() => finishRun(this.#sql, this.id, end));
+        this.#letGo(runId);
+      },
+      release: async (progress, runnableAtMs) => {
+        const outcome = await this.#persist(() => releaseRun(this.#sql, this.id, progress, held.wakeSeen, runnableAtMs));
+        if (outcome === "woken") this.look();
+        else this.#letGo(runId);
+        return outcome !== "woken";
+      },
+      note: (progress) => this.#notes.note(progress),
+    };
+  }
+
+  /** Tries until the database answers, or until this incarnation is dead: a run's end must not be lost to a moment's trouble. */
+  async #persist<Result extends ReleaseOutcome | boolean>(write: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await write();
+      } catch (error) {
+        if (classifyFailure(error) !== "unavailable" || this.#spec.lease.dead) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+    }
+  }
+
+  #letGo(runId: string): void {
+    this.#held.delete(runId);
+    this.#notes.forget(runId);
+    this.#writer.forget(runId);
+    this.#sql.notify(CONTROLLER_CHANNEL);
+    if (this.#held.size < this.#spec.options.runsMax) this.look();
+  }
+
+  #note(progress: RunProgress): void {
+    if (!this.#held.has(progress.runId)) return;
+    void noteProgress(this.#sql, this.id, progress)
+      .then(() => this.#sql.notify(CONTROLLER_CHANNEL))
+      .catch((error: unknown) => this.#spec.log.warn({ err: error, run: progress.runId }, "the run's progress was not noted"));
+  }
+
+  /** Nothing is ours any more: everything in memory is dropped, and nothing is written. */
+  #drop(): void {
+    clearTimeout(this.#timer);
+    void this.#unlisten?.();
+    this.#notes.close();
+    for (const held of this.#held.values()) held.driver?.abandon();
+    this.#held.clear();
+    this.#writer.close();
+  }
+
+  /** Stops in order: calls in flight get the grace period, then the runs are given back. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    const deadlineMs = this.#spec.clock.monotonicMs() + this.#spec.options.graceMs;
+    for (const held of this.#held.values()) held.driver?.tick();
+    while (this.#held.size > 0 && !this.#spec.lease.dead && this.#spec.clock.monotonicMs() < deadlineMs) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    for (const held of this.#held.values()) held.driver?.abandon();
+    this.#held.clear();
+    await this.#writer.drained();
+    await this.#spec.lease.retire();
+    await this.#looking;
+  }
+}

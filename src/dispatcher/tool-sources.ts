@@ -1,0 +1,38 @@
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import { createMcpSource } from "../tools/mcp/source.ts";
+import type { ToolSource } from "../tools/port.ts";
+import type { PinnedServer } from "../toolset/pin.ts";
+
+/** The connections to servers, one each, shared by all runs of the process (semantics 4.5). */
+export class ToolSources {
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #sources = new Map<string, ToolSource>();
+
+  constructor(clock: Clock, log: Logger) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** The source of a server as a pin or a spec describes it; two that are described alike share one. */
+  get(server: PinnedServer): ToolSource {
+    const key = JSON.stringify([server.url, server.protocol, server.headers]);
+    const known = this.#sources.get(key);
+    if (known) return known;
+    const source = createMcpSource({
+      url: server.url,
+      protocol: server.protocol as "Auto",
+      headers: server.headers,
+      clock: this.#clock,
+      log: this.#log.child({ server: server.name }),
+    });
+    this.#sources.set(key, source);
+    return source;
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#sources.values()].map((source) => source.close()));
+    this.#sources.clear();
+  }
+}
