@@ -113,6 +113,10 @@ export const systemErrorCodes = {
     help: "The database holds the journal of another installation. Give each installation a database of its own.",
   },
   JournalEncoding: { httpStatus: 500, help: "The database's encoding must be UTF8. Create it with ENCODING 'UTF8'." },
+  StateFolderCorrupt: {
+    httpStatus: 500,
+    help: "A file of the state folder holds no object. Restore the named file, or move it away: its object is then made anew.",
+  },
   LeaseLost: {
     httpStatus: 409,
     help: "Another dispatcher took the run over. Nothing is lost; this one starts again under a new identity.",

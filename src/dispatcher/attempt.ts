@@ -9,7 +9,12 @@ type Cut = "timeout" | "idle";
  * Makes one attempt within its time-outs: `timeout` in total, `idleTimeout` since the last sign of life (semantics 5.5).
  * @param abort cancels it from outside (the run is cancelled, or is not ours any more)
  */
-export async function makeAttempt(call: LiveCall, runId: string, source: ToolSource, abort: AbortController): Promise<AttemptOutcome> {
+export async function makeAttempt(
+  call: LiveCall,
+  runId: string,
+  source: ToolSource,
+  abort: AbortController,
+): Promise<AttemptOutcome> {
   const { policy } = call.tool;
   let cut: Cut | undefined;
   const stop = (reason: Cut) => {

@@ -51,7 +51,11 @@ export async function startDispatcher(spec: DispatcherSpec): Promise<Dispatcher>
   let closing = false;
   let current: Incarnation | undefined;
   const begin = async () => {
-    const lease = await Lease.acquire(spec.sql, spec.clock, spec.log, { toolsetId: spec.toolsetId, place: spec.place, leaseMs: options.leaseMs });
+    const lease = await Lease.acquire(spec.sql, spec.clock, spec.log, {
+      toolsetId: spec.toolsetId,
+      place: spec.place,
+      leaseMs: options.leaseMs,
+    });
     spec.log.info({ toolsetId: spec.toolsetId, incarnation: lease.id }, "dispatcher holds a lease");
     current = new Incarnation({ ...spec, options, lease, sources, worlds });
     current.start();
@@ -65,7 +69,10 @@ export async function startDispatcher(spec: DispatcherSpec): Promise<Dispatcher>
     while (!closing) {
       await incarnation.ended;
       if (closing) return;
-      spec.log.warn({ incarnation: incarnation.id }, "this dispatcher was marked dead by others; it starts again under a new identity");
+      spec.log.warn(
+        { incarnation: incarnation.id },
+        "this dispatcher was marked dead by others; it starts again under a new identity",
+      );
       incarnation = await beginAgain(incarnation);
     }
   }

@@ -89,7 +89,10 @@ export class HistoryFold {
         return this.#tell(entry.ref, entry.atMs, { ok: true });
       case "signalRead":
         if (entry.signalNo !== undefined) this.#readSignalNos.add(entry.signalNo);
-        return this.#tell(entry.ref, entry.atMs, { ok: true, ...(entry.valueText === undefined ? {} : { valueText: entry.valueText }) });
+        return this.#tell(entry.ref, entry.atMs, {
+          ok: true,
+          ...(entry.valueText === undefined ? {} : { valueText: entry.valueText }),
+        });
       case "printed":
         this.#printed += entry.lines.length;
         return;

@@ -1,15 +1,25 @@
-import { classifyFailure, CONTROLLER_CHANNEL, type Sql, toolsetChannel } from "../journal/sql.ts";
-import { type ClaimedRun, claimRuns, finishRun, noteProgress, type ReleaseOutcome, type RunProgress, releaseRun, takeWokenRuns } from "../journal/claims.ts";
+import {
+  type ClaimedRun,
+  claimRuns,
+  finishRun,
+  noteProgress,
+  type ReleaseOutcome,
+  type RunProgress,
+  releaseRun,
+  takeWokenRuns,
+} from "../journal/claims.ts";
 import { GroupCommit } from "../journal/group-commit.ts";
 import { listDecidedHolds, listSignals } from "../journal/holds.ts";
+import { CONTROLLER_CHANNEL, classifyFailure, type Sql, toolsetChannel } from "../journal/sql.ts";
 import { readToolsets } from "../journal/toolsets.ts";
 import { discover } from "./discover.ts";
 import type { DispatcherOptions, DispatcherSpec } from "./dispatcher.ts";
+import type { DriverHost } from "./driver-host.ts";
 import type { Lease } from "./lease.ts";
 import { openRun } from "./open-run.ts";
 import type { PinnedWorlds } from "./pinned-world.ts";
 import { ProgressNotes } from "./progress-notes.ts";
-import type { DriverHost, RunDriver } from "./run-driver.ts";
+import type { RunDriver } from "./run-driver.ts";
 import type { ToolSources } from "./tool-sources.ts";
 
 export interface IncarnationSpec extends Omit<DispatcherSpec, "options"> {
@@ -39,6 +49,7 @@ export class Incarnation {
   readonly #writer: GroupCommit;
   readonly #held = new Map<string, HeldRun>();
   readonly #notes: ProgressNotes;
+  #toolsetName = "";
   #suspended = false;
   #closing = false;
   #pinning = false;
@@ -62,7 +73,9 @@ export class Incarnation {
       .then((unlisten) => {
         this.#unlisten = unlisten;
       })
-      .catch((error: unknown) => this.#spec.log.warn({ err: error }, "no hints from the journal; polling finds changes"));
+      .catch((error: unknown) =>
+        this.#spec.log.warn({ err: error }, "no hints from the journal; polling finds changes"),
+      );
     this.look();
   }
 
@@ -97,12 +110,20 @@ export class Incarnation {
   async #lookAtToolset(): Promise<void> {
     const [toolset] = await readToolsets(this.#sql, [this.#spec.toolsetId]);
     if (!toolset) return;
+    this.#toolsetName = toolset.name;
     const resumed = this.#suspended && !toolset.suspended;
     this.#suspended = toolset.suspended;
     if (resumed) for (const held of this.#held.values()) held.driver?.tick();
     if (toolset.pinWanted <= toolset.pinDone || this.#pinning || this.#closing) return;
     this.#pinning = true;
-    void discover({ sql: this.#sql, incarnationId: this.id, toolset, sources: this.#spec.sources, clock: this.#spec.clock, log: this.#spec.log })
+    void discover({
+      sql: this.#sql,
+      incarnationId: this.id,
+      toolset,
+      sources: this.#spec.sources,
+      clock: this.#spec.clock,
+      log: this.#spec.log,
+    })
       .catch((error: unknown) => this.#spec.log.error({ err: error }, "pinning failed"))
       .finally(() => {
         this.#pinning = false;
@@ -143,7 +164,13 @@ export class Incarnation {
     this.#held.set(run.runId, held);
     const host = this.#host(run.runId, held);
     try {
-      const driver = await openRun(run, { ...this.#spec, writer: this.#writer, host, incarnationId: this.id });
+      const driver = await openRun(run, {
+        ...this.#spec,
+        writer: this.#writer,
+        host,
+        incarnationId: this.id,
+        toolsetName: this.#toolsetName,
+      });
       if (!driver) return;
       if (this.#spec.lease.dead) return driver.abandon();
       held.driver = driver;
@@ -176,7 +203,9 @@ export class Incarnation {
         this.#letGo(runId);
       },
       release: async (progress, runnableAtMs) => {
-        const outcome = await this.#persist(() => releaseRun(this.#sql, this.id, progress, held.wakeSeen, runnableAtMs));
+        const outcome = await this.#persist(() =>
+          releaseRun(this.#sql, this.id, progress, held.wakeSeen, runnableAtMs),
+        );
         if (outcome === "woken") this.look();
         else this.#letGo(runId);
         return outcome !== "woken";
@@ -209,7 +238,9 @@ export class Incarnation {
     if (!this.#held.has(progress.runId)) return;
     void noteProgress(this.#sql, this.id, progress)
       .then(() => this.#sql.notify(CONTROLLER_CHANNEL))
-      .catch((error: unknown) => this.#spec.log.warn({ err: error, run: progress.runId }, "the run's progress was not noted"));
+      .catch((error: unknown) =>
+        this.#spec.log.warn({ err: error, run: progress.runId }, "the run's progress was not noted"),
+      );
   }
 
   /** Nothing is ours any more: everything in memory is dropped, and nothing is written. */

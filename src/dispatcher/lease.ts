@@ -27,7 +27,13 @@ export class Lease {
   #timer: NodeJS.Timeout | undefined;
   #waiters: (() => void)[] = [];
 
-  private constructor(sql: Sql, clock: Clock, log: Logger, leaseMs: number, registered: { id: string; requestedAtMs: number }) {
+  private constructor(
+    sql: Sql,
+    clock: Clock,
+    log: Logger,
+    leaseMs: number,
+    registered: { id: string; requestedAtMs: number },
+  ) {
     this.id = registered.id;
     this.#sql = sql;
     this.#clock = clock;

@@ -37,7 +37,12 @@ export function callDigest(tool: CallableTool, argumentsText: string): string {
 }
 
 /** A call that the script has just issued. */
-export function newCall(command: Extract<Command, { kind: "call" }>, tool: CallableTool, seq: number, step: number): LiveCall {
+export function newCall(
+  command: Extract<Command, { kind: "call" }>,
+  tool: CallableTool,
+  seq: number,
+  step: number,
+): LiveCall {
   return {
     ref: command.ref,
     seq,

@@ -10,15 +10,17 @@ import { currentBehaviours } from "../sandbox/behaviours.ts";
 import { engineBuild } from "../sandbox/engine-build.ts";
 import type { SandboxPool, ScriptSpec } from "../sandbox/port.ts";
 import type { ScriptChecker } from "../typecheck/checker.ts";
+import type { DriverHost } from "./driver-host.ts";
 import { HistoryFold, type RunHistory } from "./history.ts";
 import type { PinnedWorld, PinnedWorlds } from "./pinned-world.ts";
 import { ReplayMismatch, replay } from "./replay.ts";
-import { type DriverHost, RunDriver } from "./run-driver.ts";
+import { RunDriver } from "./run-driver.ts";
 import { RunLog } from "./run-log.ts";
 
 export interface OpenRunSpec {
   readonly sql: Sql;
   readonly toolsetId: number;
+  readonly toolsetName: string;
   readonly incarnationId: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -43,25 +45,33 @@ interface AcceptedScript {
  */
 export async function openRun(run: ClaimedRun, spec: OpenRunSpec): Promise<RunDriver | undefined> {
   if (run.cancelReason !== undefined) {
-    await spec.host.finish({ runId: run.runId, phase: "Cancelled", errorText: failureText({ code: "Cancelled", message: run.cancelReason }) });
+    await spec.host.finish({
+      runId: run.runId,
+      phase: "Cancelled",
+      errorText: failureText({ code: "Cancelled", message: run.cancelReason }),
+    });
     return undefined;
   }
   const world = await spec.worlds.get(run.pinDigest);
   const accepted = acceptedBefore(run) ?? (await accept(run, world, spec));
   if (!accepted) return undefined;
   const history = await readHistory(spec, run.runId);
-  const { script, firstTurn } = await spec.sandbox.start(scriptSpec(run, world, accepted));
+  const { script, firstTurn } = await spec.sandbox.start(scriptSpec(run, spec.toolsetName, world, accepted));
   try {
     const replayed = await replay(script, firstTurn, accepted.startedAtMs, history);
     const from = { lastN: history.lastN, lastAtMs: Math.max(history.lastAtMs, accepted.startedAtMs) };
     const log = new RunLog(spec.writer, run.runId, () => spec.host.databaseNowMs(), from);
-    const driver = new RunDriver(spec.host, run, world, log, script, history);
-    driver.begin(replayed, history);
+    const driver = new RunDriver({ run, host: spec.host, world, log, script, history });
+    driver.begin(replayed);
     return driver;
   } catch (error) {
     script.dispose();
     if (!(error instanceof ReplayMismatch)) throw error;
-    await spec.host.finish({ runId: run.runId, phase: "Failed", errorText: failureText({ code: "NondeterministicScript", message: error.message }) });
+    await spec.host.finish({
+      runId: run.runId,
+      phase: "Failed",
+      errorText: failureText({ code: "NondeterministicScript", message: error.message }),
+    });
     return undefined;
   }
 }
@@ -77,25 +87,49 @@ async function accept(run: ClaimedRun, world: PinnedWorld, spec: OpenRunSpec): P
   const { declarationText } = renderDeclarations(world.pin);
   const checked = await spec.checker.check({ declarationText, script: run.script });
   if (!checked.ok) {
-    const note: AcceptanceNote = { code: checked.code, message: describeRefusal(checked.code, checked.diagnostics), diagnostics: checked.diagnostics.map(plainDiagnostic) };
+    const note: AcceptanceNote = {
+      code: checked.code,
+      message: describeRefusal(checked.code, checked.diagnostics),
+      diagnostics: checked.diagnostics.map(plainDiagnostic),
+    };
     const first = checked.diagnostics[0];
     const place = first && { line: first.line, column: first.column };
     await finishRefused(run, spec, note, { code: checked.code, message: note.message, ...place });
     return undefined;
   }
   const note: AcceptanceNote = { message: "", diagnostics: checked.warnings.map(plainDiagnostic) };
-  const start = { runId: run.runId, moduleSource: checked.moduleSource, engine: engineBuild, behaviours: currentBehaviours, noteText: JSON.stringify(note) };
+  const start = {
+    runId: run.runId,
+    moduleSource: checked.moduleSource,
+    engine: engineBuild,
+    behaviours: currentBehaviours,
+    noteText: JSON.stringify(note),
+  };
   const { owned, startedAtMs } = await startRun(spec.sql, spec.incarnationId, start);
   return owned ? { moduleSource: checked.moduleSource, startedAtMs, behaviours: currentBehaviours } : undefined;
 }
 
-async function finishRefused(run: ClaimedRun, spec: OpenRunSpec, note: AcceptanceNote, failure: RunFailure): Promise<void> {
-  await spec.host.finish({ runId: run.runId, phase: "Failed", errorText: failureText(failure), refusedNoteText: JSON.stringify(note) });
+async function finishRefused(
+  run: ClaimedRun,
+  spec: OpenRunSpec,
+  note: AcceptanceNote,
+  failure: RunFailure,
+): Promise<void> {
+  await spec.host.finish({
+    runId: run.runId,
+    phase: "Failed",
+    errorText: failureText(failure),
+    refusedNoteText: JSON.stringify(note),
+  });
 }
 
-function describeRefusal(code: string, diagnostics: readonly { line: number; column: number; message: string }[]): string {
+function describeRefusal(
+  code: string,
+  diagnostics: readonly { line: number; column: number; message: string }[],
+): string {
   const first = diagnostics[0];
-  if (!first) return code === "ScriptCheckTooComplex" ? "the type-checker gave up on the script" : "the script is not valid";
+  if (!first)
+    return code === "ScriptCheckTooComplex" ? "the type-checker gave up on the script" : "the script is not valid";
   const rest = diagnostics.length > 1 ? ` (and ${diagnostics.length - 1} more)` : "";
   return `line ${first.line}, column ${first.column}: ${first.message}${rest}`;
 }
@@ -110,7 +144,7 @@ async function readHistory(spec: OpenRunSpec, runId: string): Promise<RunHistory
   return fold.history();
 }
 
-function scriptSpec(run: ClaimedRun, world: PinnedWorld, accepted: AcceptedScript): ScriptSpec {
+function scriptSpec(run: ClaimedRun, toolsetName: string, world: PinnedWorld, accepted: AcceptedScript): ScriptSpec {
   const { memoryBytes, cpuMs, argumentBytes, consoleBytes } = world.limits;
   return {
     runId: run.runId,
@@ -118,7 +152,7 @@ function scriptSpec(run: ClaimedRun, world: PinnedWorld, accepted: AcceptedScrip
     ...(run.inputText === undefined ? {} : { inputText: run.inputText }),
     seed: run.seed,
     startedAtMs: accepted.startedAtMs,
-    toolset: { name: world.pin.digest, digest: world.pin.digest },
+    toolset: { name: toolsetName, digest: world.pin.digest },
     groups: world.groups,
     limits: { memoryBytes, cpuMs, argumentBytes, consoleBytes },
     behaviours: accepted.behaviours,

@@ -23,7 +23,12 @@ export class ProgressNotes {
   }
 
   note(progress: RunProgress): void {
-    const note = this.#notes.get(progress.runId) ?? { latest: progress, pauseMs: FIRST_PAUSE_MS, timer: undefined, written: "" };
+    const note = this.#notes.get(progress.runId) ?? {
+      latest: progress,
+      pauseMs: FIRST_PAUSE_MS,
+      timer: undefined,
+      written: "",
+    };
     note.latest = progress;
     this.#notes.set(progress.runId, note);
     note.timer ??= setTimeout(() => this.#due(note), note.pauseMs);

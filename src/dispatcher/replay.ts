@@ -29,7 +29,12 @@ export class ReplayMismatch extends Error {
  * deterministic, so the second decides the first.
  * @throws ReplayMismatch
  */
-export async function replay(script: Script, firstTurn: Turn, startedAtMs: number, history: RunHistory): Promise<Replayed> {
+export async function replay(
+  script: Script,
+  firstTurn: Turn,
+  startedAtMs: number,
+  history: RunHistory,
+): Promise<Replayed> {
   const open = new Map<number, Command>();
   const turns: OpenTurn[] = [];
   const newLines: Turn["printed"][number][] = [];
@@ -55,14 +60,20 @@ export async function replay(script: Script, firstTurn: Turn, startedAtMs: numbe
     lastTurn = await script.deliver(delivery);
     take(lastTurn, delivery.atMs);
   }
-  const openTurns = turns.map(({ atMs, commands }) => ({ atMs, commands: commands.filter(({ ref }) => open.has(ref)) }));
+  const openTurns = turns.map(({ atMs, commands }) => ({
+    atMs,
+    commands: commands.filter(({ ref }) => open.has(ref)),
+  }));
   return { openTurns: openTurns.filter(({ commands }) => commands.length > 0), newLines, lastTurn };
 }
 
 function checkCommand(command: Command, history: RunHistory): void {
   const recorded = history.callsByRef.get(command.ref);
   if (command.kind !== "call") {
-    if (recorded) throw new ReplayMismatch(`the log holds ${describeRecorded(recorded)}, the script waits for a ${command.kind} instead`);
+    if (recorded)
+      throw new ReplayMismatch(
+        `the log holds ${describeRecorded(recorded)}, the script waits for a ${command.kind} instead`,
+      );
     return;
   }
   if (history.refusedRefs.has(command.ref)) return;
@@ -71,7 +82,9 @@ function checkCommand(command: Command, history: RunHistory): void {
     throw new ReplayMismatch(`the script calls ${command.tool} where the log holds no call`);
   }
   if (recorded.tool === command.tool && sameArguments(recorded.argumentsText, command.argumentsText)) return;
-  throw new ReplayMismatch(`the log holds ${describeRecorded(recorded)}, the script calls ${command.tool} ${preview(command.argumentsText)}`);
+  throw new ReplayMismatch(
+    `the log holds ${describeRecorded(recorded)}, the script calls ${command.tool} ${preview(command.argumentsText)}`,
+  );
 }
 
 function sameArguments(recorded: string, made: string): boolean {

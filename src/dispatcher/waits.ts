@@ -4,7 +4,12 @@ import type { Command } from "../sandbox/port.ts";
 /** A wait that is over. */
 export type EndedWait =
   | { readonly kind: "slept"; readonly ref: number }
-  | { readonly kind: "signalRead"; readonly ref: number; readonly signalNo: number | undefined; readonly valueText: string | undefined };
+  | {
+      readonly kind: "signalRead";
+      readonly ref: number;
+      readonly signalNo: number | undefined;
+      readonly valueText: string | undefined;
+    };
 
 interface SignalWait {
   readonly ref: number;

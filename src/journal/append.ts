@@ -113,7 +113,8 @@ function holdValues(records: readonly PendingRecord[]): unknown[] {
     closed.map((hold) => hold.runId),
     closed.map((hold) => hold.holdId),
     closed.map((hold) => hold.outcome),
-    closed.map((hold) => hold.note),
+    // Foreign text: as JSON text, so that U+0000 survives.
+    closed.map((hold) => JSON.stringify(hold.note)),
     projected,
   ];
 }

@@ -198,7 +198,7 @@ export async function finishRun(sql: Sql, incarnationId: string, end: RunEnd): P
        from fence f where r.toolset_id = f.toolset_id and r.run_id = $2 and r.owner = f.id
        returning r.toolset_id, r.run_id
      ), closed as (
-       update holdpoint.holds h set outcome = case when $3 = 'Cancelled' then 'Cancelled' else 'Withdrawn' end, outcome_note = '', closed_at = now()
+       update holdpoint.holds h set outcome = case when $3 = 'Cancelled' then 'Cancelled' else 'Withdrawn' end, outcome_note = '""', closed_at = now()
        from finished where h.toolset_id = finished.toolset_id and h.run_id = finished.run_id and h.closed_at is null
      ), projected as (insert into holdpoint.projections (toolset_id, run_id) select toolset_id, run_id from finished)
      select count(*)::int as finished from finished`,

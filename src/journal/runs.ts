@@ -137,7 +137,7 @@ with hit as (
   where uid = $1 and finished_at is null
   returning toolset_id, run_id, owner
 ), closed as (
-  update holdpoint.holds h set outcome = 'Cancelled', outcome_note = $2, closed_at = now()
+  update holdpoint.holds h set outcome = 'Cancelled', outcome_note = to_json($2::text)::text, closed_at = now()
   from hit where hit.owner is null and h.toolset_id = hit.toolset_id and h.run_id = hit.run_id and h.closed_at is null
 ), projected as (
   insert into holdpoint.projections (toolset_id, run_id) select toolset_id, run_id from hit
@@ -245,8 +245,14 @@ export async function viewRunOfObject(sql: Sql, uid: string): Promise<RunView | 
 }
 
 function withoutNulls(row: Record<string, unknown>): RunView {
-  const holds = (row["holds"] as Record<string, unknown>[]).map(dropNulls);
+  const holds = (row["holds"] as Record<string, unknown>[]).map((hold) => readTexts(dropNulls(hold)));
   return { ...dropNulls(row), holds } as unknown as RunView;
+}
+
+/** People's words are stored as JSON text. */
+function readTexts(hold: Record<string, unknown>): Record<string, unknown> {
+  const words = ["decidedReason", "outcomeNote"].flatMap((key) => (typeof hold[key] === "string" ? [[key, JSON.parse(hold[key])] as const] : []));
+  return { ...hold, ...Object.fromEntries(words) };
 }
 
 function dropNulls(row: Record<string, unknown>): Record<string, unknown> {

@@ -6,7 +6,11 @@ import { matchesToolPattern } from "../toolset/tool-pattern.ts";
 /** What to do with the calls of one tool, compiled once from the pin: no text is parsed while a call is under way. */
 export interface CallPolicy {
   readonly approval: "None" | "Required";
-  readonly approvers?: { readonly users?: readonly string[]; readonly groups?: readonly string[]; readonly notRequester?: boolean };
+  readonly approvers?: {
+    readonly users?: readonly string[];
+    readonly groups?: readonly string[];
+    readonly notRequester?: boolean;
+  };
   readonly onInterruption: "Retry" | "AtMostOnce" | "Park";
   /** Of one attempt, in total. */
   readonly timeoutMs: number;
@@ -50,7 +54,8 @@ const RETENTIONS: Readonly<Record<string, CallPolicy["retention"]>> = {
 /** The policy of a tool: the first entry that names it, the defaults for what that leaves out (api.md, semantics 5, 12.2). */
 export function compileCallPolicy(pin: PinContent, tool: PinnedTool): CallPolicy {
   const name = `${tool.group}.${tool.name}`;
-  const entry = pin.policies.find((policy) => asTexts(policy["tools"]).some((pattern) => matchesToolPattern(pattern, name))) ?? {};
+  const entry =
+    pin.policies.find((policy) => asTexts(policy["tools"]).some((pattern) => matchesToolPattern(pattern, name))) ?? {};
   const tagged = tool.tags["newt/retention"];
   const approvers = entry["approvers"] as CallPolicy["approvers"];
   const idleTimeout = entry["idleTimeout"];
@@ -97,7 +102,15 @@ function count(value: Json | undefined, fallback: number): number {
   return typeof value === "number" ? value : fallback;
 }
 
-const BYTE_UNITS: Readonly<Record<string, number>> = { "": 1, Ki: 1024, Mi: MEBIBYTE, Gi: 1024 * MEBIBYTE, k: 1e3, M: 1e6, G: 1e9 };
+const BYTE_UNITS: Readonly<Record<string, number>> = {
+  "": 1,
+  Ki: 1024,
+  Mi: MEBIBYTE,
+  Gi: 1024 * MEBIBYTE,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+};
 
 function bytes(value: Json | undefined, fallback: number): number {
   if (typeof value === "number") return value;

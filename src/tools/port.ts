@@ -51,6 +51,8 @@ export type AttemptOutcome =
   | { readonly kind: "unauthorized"; readonly cause: string }
   /** The server asks before it goes on (semantics 7.4). */
   | { readonly kind: "inputRequired"; readonly requestsText: string; readonly requestState?: string }
+  /** The tool answered, with more than any result may have; reading stopped there. */
+  | { readonly kind: "tooLarge" }
   /** The answer breaks the protocol in a way that says that the tool may have run, and no repeat would differ. */
   | { readonly kind: "unreadable"; readonly cause: string };
 

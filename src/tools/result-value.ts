@@ -61,7 +61,8 @@ function failure(result: RawToolResult): ResultValue {
         return typeof text === "string" ? [text] : [];
       })
     : [];
-  const message = texts.length > 0 ? texts.join("\n") : (result.structuredText ?? "the tool reported an error without a text");
+  const message =
+    texts.length > 0 ? texts.join("\n") : (result.structuredText ?? "the tool reported an error without a text");
   const structured = result.structuredText === undefined ? "" : `,"structuredContent":${result.structuredText}`;
   return {
     kind: "toolFailed",

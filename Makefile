@@ -1,0 +1,47 @@
+# Every target works from a fresh clone: what it needs is installed first.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+APPROVE ?=
+
+.PHONY: help demo test e2e verify generate bench cluster cluster-down image clean
+
+help: ## print every target with one line each
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+# npm ci leaves a stamp, so that a target costs nothing once the packages are there.
+node_modules/.stamp: package.json package-lock.json
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+demo: node_modules/.stamp ## run examples/triage locally and stop at its question (APPROVE=all answers it)
+	@node src/local/demo.ts $(if $(APPROVE),--approve $(APPROVE))
+
+test: node_modules/.stamp ## run every test against a real API server, Postgres and MCP servers
+	@vitest run $(if $(REPORT),--reporter=default --reporter=json --outputFile.json=$(REPORT))
+
+e2e: node_modules/.stamp ## not there yet: the end-to-end test on a real node
+	@echo "make e2e: the chart and the image are not part of this version" >&2; exit 2
+
+verify: node_modules/.stamp ## check types, style and that generated files are current
+	@tsc
+	@biome check --error-on-warnings
+	@node src/generate/verify.ts
+
+generate: node_modules/.stamp ## write what is made from the code: CRDs
+	@node src/generate/crds.ts
+
+bench: node_modules/.stamp ## not there yet: the benchmarks
+	@echo "make bench: there are no benchmarks in this version" >&2; exit 2
+
+cluster: node_modules/.stamp ## start a Kubernetes API with the CRDs and policies, and leave it running
+	@node test/cluster/main.ts up
+
+cluster-down: node_modules/.stamp ## stop what make cluster started
+	@node test/cluster/main.ts down
+
+image: ## not there yet: the container image
+	@echo "make image: there is no image in this version" >&2; exit 2
+
+clean: ## remove what was installed and built inside the repository
+	@rm -rf node_modules dist .holdpoint coverage
