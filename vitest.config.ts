@@ -7,6 +7,8 @@ export default defineConfig({
     // A test that needs longer says so itself; nothing waits for ever.
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    projects: [{ test: { name: "unit", include: unit } }],
+    projects: [
+      { test: { name: "unit", include: [...unit, "test/objects/**/*.test.ts", "test/journal/pglite.test.ts"] } },
+    ],
   },
 });
