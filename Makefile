@@ -28,8 +28,8 @@ verify: node_modules/.stamp ## check types, style and that generated files are c
 	@biome check --error-on-warnings
 	@node src/generate/verify.ts
 
-generate: node_modules/.stamp ## write what is made from the code: CRDs
-	@node src/generate/crds.ts
+generate: node_modules/.stamp ## write what is made from the code: CRDs, error codes
+	@node src/generate/generate.ts
 
 bench: node_modules/.stamp ## not there yet: the benchmarks
 	@echo "make bench: there are no benchmarks in this version" >&2; exit 2

@@ -59,7 +59,8 @@ export function crdFiles(): ReadonlyMap<string, string> {
   return new Map(
     (Object.keys(kindNames) as Kind[]).map((kind) => [
       `${kindNames[kind].plural}.${API_GROUP}.yaml`,
-      HEADER + stringify(customResourceDefinition(kind), { lineWidth: 0, aliasDuplicateObjects: false, version: "1.1" }),
+      HEADER +
+        stringify(customResourceDefinition(kind), { lineWidth: 0, aliasDuplicateObjects: false, version: "1.1" }),
     ]),
   );
 }

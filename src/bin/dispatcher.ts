@@ -1,0 +1,112 @@
+#!/usr/bin/env node
+import { z } from "zod";
+import { systemClock } from "../base/clock.ts";
+import { parseDurationMs } from "../base/duration.ts";
+import { HoldpointError } from "../base/errors.ts";
+import { createLogger, type Logger } from "../base/log.ts";
+import { decodeOptions } from "../base/options.ts";
+import { type Dispatcher, startDispatcher } from "../dispatcher/dispatcher.ts";
+import { openPostgres } from "../journal/postgres.ts";
+import type { Sql } from "../journal/sql.ts";
+import { createSandboxPool } from "../sandbox/pool.ts";
+import { createScriptChecker } from "../typecheck/process-checker.ts";
+
+const durationMs = z.string().transform((text, context) => {
+  try {
+    return parseDurationMs(text);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: (error as Error).message });
+    return z.NEVER;
+  }
+});
+
+/** What a dispatcher is told: where the journal is and which Toolset it serves. Everything else stands in the journal. */
+const optionsSchema = z.object({
+  HOLDPOINT_DATABASE_URL: z
+    .string("must be the postgres:// URL of the journal")
+    .regex(/^postgres(ql)?:\/\//, "must begin with postgres://"),
+  HOLDPOINT_DATABASE_DIRECT_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
+    .optional(),
+  HOLDPOINT_TOOLSET_ID: z
+    .string("must be the Toolset's number in the journal")
+    .regex(/^\d{1,15}$/, "must be a number")
+    .transform(Number),
+  HOLDPOINT_PLACE: z.string("must name this pod or process uniquely").min(1).max(253),
+  HOLDPOINT_LOG_LEVEL: z
+    .enum(["debug", "info", "warn", "error", "silent"], "must be debug, info, warn, error or silent")
+    .default("info"),
+  HOLDPOINT_EXIT_WITH_PARENT: z.enum(["0", "1"], "must be 0 or 1").default("0"),
+  HOLDPOINT_LEASE: durationMs.optional(),
+  HOLDPOINT_GRACE: durationMs.optional(),
+  HOLDPOINT_RUNS_PER_REPLICA: z
+    .string()
+    .regex(/^[1-9]\d{0,4}$/, "must be a number from 1 to 99999")
+    .transform(Number)
+    .optional(),
+});
+
+const CONNECTIONS_MAX = 6;
+
+function stopOnSignals(log: Logger, stop: () => Promise<void>, exitWithParent: boolean): void {
+  let stopping = false;
+  const begin = (reason: string) => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ reason }, "dispatcher stops: calls in flight may end, nothing new begins");
+    void stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ err: error }, "dispatcher did not stop in order");
+        process.exit(1);
+      },
+    );
+  };
+  process.on("SIGTERM", () => begin("SIGTERM"));
+  process.on("SIGINT", () => begin("SIGINT"));
+  if (!exitWithParent) return;
+  // The parent holds our standard input: when it is gone, so are we, at once, as if killed.
+  process.stdin
+    .on("end", () => process.exit(1))
+    .on("error", () => process.exit(1))
+    .resume();
+}
+
+async function main(): Promise<void> {
+  const options = decodeOptions(optionsSchema, process.env);
+  const log = createLogger("dispatcher", options.HOLDPOINT_LOG_LEVEL);
+  const sql: Sql = openPostgres({
+    url: options.HOLDPOINT_DATABASE_URL,
+    directUrl: options.HOLDPOINT_DATABASE_DIRECT_URL ?? options.HOLDPOINT_DATABASE_URL,
+    connectionsMax: CONNECTIONS_MAX,
+    onConnectionError: (error) => log.warn({ err: error }, "a connection to the journal was lost"),
+  });
+  const sandbox = createSandboxPool();
+  const checker = createScriptChecker();
+  const dispatcher: Dispatcher = await startDispatcher({
+    sql,
+    toolsetId: options.HOLDPOINT_TOOLSET_ID,
+    place: options.HOLDPOINT_PLACE,
+    clock: systemClock,
+    log,
+    sandbox,
+    checker,
+    options: {
+      ...(options.HOLDPOINT_LEASE === undefined ? {} : { leaseMs: options.HOLDPOINT_LEASE }),
+      ...(options.HOLDPOINT_GRACE === undefined ? {} : { graceMs: options.HOLDPOINT_GRACE }),
+      ...(options.HOLDPOINT_RUNS_PER_REPLICA === undefined ? {} : { runsMax: options.HOLDPOINT_RUNS_PER_REPLICA }),
+    },
+  });
+  const stop = async () => {
+    await dispatcher.close();
+    await Promise.allSettled([sandbox.close(), checker.close(), sql.close()]);
+  };
+  stopOnSignals(log, stop, options.HOLDPOINT_EXIT_WITH_PARENT === "1");
+}
+
+main().catch((error: unknown) => {
+  const text = error instanceof HoldpointError ? `${error.code}: ${error.message}\n${error.help}` : String(error);
+  process.stderr.write(`holdpoint dispatcher: ${text}\n`);
+  process.exit(error instanceof HoldpointError && error.code === "InvalidOptions" ? 2 : 1);
+});
