@@ -83,9 +83,9 @@ export function map<Value extends z.ZodType>(
   ]);
 }
 
-/** Any JSON value, kept as it is: the API server does not look inside, so CEL cannot either. */
+/** Any JSON value, null too, kept as it is: the API server does not look inside, so CEL cannot either. */
 export function anyJson(description: string): z.ZodType<Json> {
-  return z.unknown().meta({ description, [PRESERVE]: true }) as unknown as z.ZodType<Json>;
+  return z.unknown().meta({ description, [PRESERVE]: true, nullable: true }) as unknown as z.ZodType<Json>;
 }
 
 /** Any JSON object, kept as it is. */
