@@ -1,17 +1,12 @@
-import { transformSync } from "amaro";
+import amaro from "amaro";
 import ts from "typescript";
-import type { ScriptDiagnostic } from "../journal/documents.ts";
 import { globalsDeclaration } from "../sandbox/globals-declaration.ts";
-import type { CheckRequest, CheckResult } from "./checker.ts";
+import type { CheckResult, Diagnostic } from "./check-result.ts";
+import type { CheckRequest } from "./checker.ts";
+import { readableDiagnostic } from "./diagnostic.ts";
 import { floatingPromises } from "./floating-promises.ts";
-import { scriptLibraryFiles } from "./script-library.ts";
-
-const SCRIPT = "/script.ts";
-const DECLARATIONS = "/rewind-tools.d.ts";
-const GLOBALS = "/globals.d.ts";
-const MODULES = new Set(["rewind:tools", "rewind"]);
-const SCRIPT_BYTES_MAX = 256 * 1024;
-const DIAGNOSTICS_MAX = 50;
+import { loadScriptLibrary, scriptLibraryRoot } from "./script-library.ts";
+import { syntaxFaults } from "./syntax-faults.ts";
 
 const OPTIONS: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2023,
@@ -20,126 +15,102 @@ const OPTIONS: ts.CompilerOptions = {
   moduleDetection: ts.ModuleDetectionKind.Force,
   strict: true,
   noEmit: true,
-  noLib: true,
-  types: [],
-  skipLibCheck: true,
-  // Types are stripped, not compiled: what needs code for a type is refused here, with its place.
+  // Types are stripped, not compiled: what strips to nothing must be written so.
   erasableSyntaxOnly: true,
-  verbatimModuleSyntax: false,
-  noErrorTruncation: false,
+  verbatimModuleSyntax: true,
+  isolatedModules: true,
+  skipLibCheck: true,
+  types: [],
 };
+const SCRIPT_FILE = "/script.ts";
+const DECLARATION_FILE = "/rewind-tools.d.ts";
+const GLOBALS_FILE = "/globals.d.ts";
+/** Diagnostics of one kind that are listed: whoever repairs a script reads the first ones. */
+const DIAGNOSTICS_MAX = 50;
+/** Parsed declarations kept: the pins that a Toolset's runs use at the same time. */
+const DECLARATIONS_MAX = 4;
 
-/** Hints for what people reach for and the sandbox does not have. */
-const MISSING_GLOBALS: Readonly<Record<string, string>> = {
-  Intl: "Intl is not there: scripts know one locale (en-US) and UTC; toLocaleString() without arguments works",
-  setTimeout: 'timers are not there: await sleep("10s") of module "rewind" waits durably',
-  setInterval: 'timers are not there: use a loop with await sleep("10s") of module "rewind"',
-  fetch: "fetch is not there: the Toolset does not enable the http tool",
-  process: "there is no process: everything a script needs comes as input or from its tools",
-  require: 'imports are only from "rewind:tools" and "rewind"',
-};
+const target = ts.ScriptTarget.ES2023;
+const library = loadScriptLibrary(target);
+const globals = ts.createSourceFile(GLOBALS_FILE, globalsDeclaration, target, true);
+const declarations = new Map<string, ts.SourceFile>();
 
-/** The type-checker, warm: library and declarations are parsed once. Belongs into a process of its own. */
-export class ScriptCheck {
-  readonly #library: ReadonlyMap<string, ts.SourceFile>;
-  readonly #declarations = new Map<string, ts.SourceFile>();
-  #previous: ts.Program | undefined;
-
-  constructor() {
-    const files = new Map([...scriptLibraryFiles()].map(([name, text]) => [`/${name}`, text]));
-    files.set(GLOBALS, globalsDeclaration);
-    this.#library = new Map(
-      [...files].map(([name, text]) => [name, ts.createSourceFile(name, text, ts.ScriptTarget.ES2023, true)]),
-    );
-  }
-
-  /** Checks one script. Synchronous and unbounded in time: whoever calls must be able to stop the process. */
-  check({ declarationText, script }: CheckRequest): CheckResult {
-    const bytes = Buffer.byteLength(script, "utf8");
-    if (bytes > SCRIPT_BYTES_MAX)
-      return invalid([
-        { line: 1, column: 1, message: `the script has ${bytes} bytes, the limit is ${SCRIPT_BYTES_MAX}` },
-      ]);
-    const source = ts.createSourceFile(SCRIPT, script, ts.ScriptTarget.ES2023, true);
-    const wrongImports = importFaults(source);
-    if (wrongImports.length > 0) return invalid(wrongImports);
-    const program = this.#program(source, declarationText);
-    const faults = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
-    const diagnostics = faults
-      .filter((fault) => fault.category === ts.DiagnosticCategory.Error)
-      .map((fault) => describe(source, fault));
-    if (diagnostics.length > 0) return invalid(diagnostics);
-    return strip(script, floatingPromises(source, program.getTypeChecker()));
-  }
-
-  #program(source: ts.SourceFile, declarationText: string): ts.Program {
-    let declarations = this.#declarations.get(declarationText);
-    if (!declarations) {
-      // One pin's declarations are kept: a dispatcher serves one Toolset, whose runs mostly share a pin.
-      this.#declarations.clear();
-      declarations = ts.createSourceFile(DECLARATIONS, declarationText, ts.ScriptTarget.ES2023, true);
-      this.#declarations.set(declarationText, declarations);
-    }
-    const files = new Map([...this.#library, [DECLARATIONS, declarations], [SCRIPT, source]]);
-    const host: ts.CompilerHost = {
-      getSourceFile: (name) => files.get(name),
-      getDefaultLibFileName: () => "/lib.es2023.d.ts",
-      writeFile: () => {},
-      getCurrentDirectory: () => "/",
-      getCanonicalFileName: (name) => name,
-      useCaseSensitiveFileNames: () => true,
-      getNewLine: () => "\n",
-      fileExists: (name) => files.has(name),
-      readFile: () => undefined,
-      directoryExists: () => false,
-      getDirectories: () => [],
-    };
-    const program = ts.createProgram([...files.keys()], OPTIONS, host, this.#previous);
-    this.#previous = program;
-    return program;
-  }
-}
-
-function invalid(diagnostics: readonly ScriptDiagnostic[]): CheckResult {
-  return { ok: false, code: "ScriptInvalid", diagnostics: diagnostics.slice(0, DIAGNOSTICS_MAX) };
-}
-
-function strip(script: string, warnings: readonly ScriptDiagnostic[]): CheckResult {
+/** Checks one script. Takes as long as its types make it: run it only where it can be killed. */
+export function checkScript(request: CheckRequest): CheckResult {
   try {
-    return {
-      ok: true,
-      moduleSource: transformSync(script, { mode: "strip-only" }).code,
-      warnings: warnings.slice(0, DIAGNOSTICS_MAX),
-    };
+    return check(request);
   } catch (error) {
-    return invalid([
-      { line: 1, column: 1, message: `the script's types cannot be stripped: ${(error as Error).message}` },
-    ]);
+    // The compiler's own recursion met a script nested deeper than its stack.
+    if (!(error instanceof RangeError)) throw error;
+    const text = "checking the script's types went too deep";
+    return { ok: false, code: "ScriptCheckTooComplex", diagnostics: [{ line: 1, column: 1, text, source: "" }] };
   }
 }
 
-function importFaults(source: ts.SourceFile): ScriptDiagnostic[] {
-  const imported = ts.preProcessFile(source.text, true, true).importedFiles;
-  return imported
-    .filter(({ fileName }) => !MODULES.has(fileName))
-    .map(({ fileName, pos }) => ({
-      ...place(source, pos),
-      message: `there is no module "${fileName}": a script imports only "rewind:tools" and "rewind"`,
-    }));
+function check({ declarationText, script }: CheckRequest): CheckResult {
+  const file = ts.createSourceFile(SCRIPT_FILE, script, target, true, ts.ScriptKind.TS);
+  const program = programOf(file, declarationFile(declarationText));
+  const syntactic = program.getSyntacticDiagnostics(file);
+  // After a syntax error types only say what the error makes them say.
+  const semantic = syntactic.length > 0 ? [] : program.getSemanticDiagnostics(file);
+  const own = syntactic.length > 0 ? [] : syntaxFaults(file);
+  const readable = [...syntactic, ...semantic].map((diagnostic) => readableDiagnostic(diagnostic, file, program));
+  const diagnostics = inOrder([...own, ...readable]);
+  if (diagnostics.length > 0) return { ok: false, code: "ScriptInvalid", diagnostics };
+  const stripped = strip(script);
+  if (typeof stripped !== "string") return { ok: false, code: "ScriptInvalid", diagnostics: [stripped] };
+  return { ok: true, moduleSource: stripped, warnings: inOrder(floatingPromises(file, program.getTypeChecker())) };
 }
 
-function describe(source: ts.SourceFile, fault: ts.Diagnostic): ScriptDiagnostic {
-  const start = fault.start ?? 0;
-  const text = ts.flattenDiagnosticMessageText(fault.messageText, "\n");
-  const name = source.text.slice(start, start + (fault.length ?? 0));
-  const hint =
-    /Cannot find name|only refers to a type|Cannot use namespace/.test(text) && Object.hasOwn(MISSING_GLOBALS, name)
-      ? MISSING_GLOBALS[name]
-      : undefined;
-  return { ...place(source, start), message: hint ?? `${text} (TS${fault.code})` };
+function programOf(script: ts.SourceFile, declaration: ts.SourceFile): ts.Program {
+  const files = new Map([script, declaration, globals].map((file) => [file.fileName, file]));
+  const find = (name: string) => files.get(name) ?? library.get(name.slice(name.lastIndexOf("/") + 1));
+  const host: ts.CompilerHost = {
+    getSourceFile: find,
+    fileExists: (name) => find(name) !== undefined,
+    readFile: (name) => find(name)?.text,
+    getDefaultLibFileName: () => `/${scriptLibraryRoot}`,
+    getDefaultLibLocation: () => "/",
+    getCurrentDirectory: () => "/",
+    getCanonicalFileName: (name) => name,
+    useCaseSensitiveFileNames: () => true,
+    getNewLine: () => "\n",
+    writeFile: () => undefined,
+    directoryExists: () => false,
+    getDirectories: () => [],
+  };
+  return ts.createProgram({ rootNames: [...files.keys()], options: OPTIONS, host });
 }
 
-function place(source: ts.SourceFile, position: number): { line: number; column: number } {
-  const { line, character } = source.getLineAndCharacterOfPosition(position);
-  return { line: line + 1, column: character + 1 };
+function declarationFile(text: string): ts.SourceFile {
+  const file = declarations.get(text) ?? ts.createSourceFile(DECLARATION_FILE, text, target, true);
+  declarations.delete(text);
+  declarations.set(text, file);
+  for (const oldest of declarations.keys()) {
+    if (declarations.size <= DECLARATIONS_MAX) break;
+    declarations.delete(oldest);
+  }
+  return file;
+}
+
+function inOrder(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  const seen = new Set<string>();
+  return diagnostics
+    .toSorted((left, right) => left.line - right.line || left.column - right.column)
+    .filter(({ line, column }) => {
+      const isNew = !seen.has(`${line}:${column}`);
+      seen.add(`${line}:${column}`);
+      return isNew;
+    })
+    .slice(0, DIAGNOSTICS_MAX);
+}
+
+/** @returns the script as JavaScript, positions kept, or why it cannot be stripped */
+function strip(script: string): string | Diagnostic {
+  try {
+    return amaro.transformSync(script, { mode: "strip-only" }).code;
+  } catch (error) {
+    const text = `the types cannot be stripped: ${error instanceof Error ? error.message : String(error)}`;
+    return { line: 1, column: 1, text, source: "" };
+  }
 }

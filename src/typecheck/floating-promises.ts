@@ -1,28 +1,40 @@
 import ts from "typescript";
-import type { ScriptDiagnostic } from "../journal/documents.ts";
+import type { Diagnostic } from "./check-result.ts";
+import { diagnosticAt } from "./diagnostic.ts";
 
-/** Promises that a statement drops: their failure can only end the run. A warning, never a refusal (semantics 3.2). */
-export function floatingPromises(source: ts.SourceFile, checker: ts.TypeChecker): ScriptDiagnostic[] {
-  const found: ScriptDiagnostic[] = [];
+const TEXT = "the result of this call is never awaited: a failure of it ends the run as UnhandledToolError";
+const HINT = "Write `await` before it, handle its errors with `.catch`, or write `void` where it is meant.";
+
+/** Promises that a statement makes and drops (semantics 3.2: a warning, never a refusal). */
+export function floatingPromises(file: ts.SourceFile, checker: ts.TypeChecker): Diagnostic[] {
+  const found: Diagnostic[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isExpressionStatement(node) && isDropped(node.expression, checker)) {
-      const { line, character } = source.getLineAndCharacterOfPosition(node.getStart(source));
-      const text = node.expression.getText(source).slice(0, 80);
-      found.push({
-        line: line + 1,
-        column: character + 1,
-        message: `the promise of ${text} is not awaited: put await before it, or void if that is meant`,
-      });
+      found.push(diagnosticAt(file, node.getStart(file), TEXT, HINT));
     }
     ts.forEachChild(node, visit);
   };
-  visit(source);
+  ts.forEachChild(file, visit);
   return found;
 }
 
 function isDropped(expression: ts.Expression, checker: ts.TypeChecker): boolean {
-  if (ts.isVoidExpression(expression) || ts.isAwaitExpression(expression) || ts.isBinaryExpression(expression))
-    return false;
-  const type = checker.getTypeAtLocation(expression);
-  return !(type.flags & ts.TypeFlags.Any) && type.getProperty("then") !== undefined;
+  const inner = withoutParentheses(expression);
+  if (ts.isAwaitExpression(inner) || ts.isVoidExpression(inner)) return false;
+  if (ts.isBinaryExpression(inner) && inner.operatorToken.kind === ts.SyntaxKind.EqualsToken) return false;
+  if (ts.isCallExpression(inner) && handlesFailure(inner, checker)) return false;
+  const type = checker.getTypeAtLocation(inner);
+  return (type.flags & ts.TypeFlags.Any) === 0 && type.getProperty("then") !== undefined;
+}
+
+function handlesFailure(call: ts.CallExpression, checker: ts.TypeChecker): boolean {
+  if (!ts.isPropertyAccessExpression(call.expression)) return false;
+  const { name, expression } = call.expression;
+  if (name.text === "catch") return call.arguments.length > 0;
+  if (name.text === "then") return call.arguments.length > 1;
+  return name.text === "finally" && !isDropped(expression, checker);
+}
+
+function withoutParentheses(expression: ts.Expression): ts.Expression {
+  return ts.isParenthesizedExpression(expression) ? withoutParentheses(expression.expression) : expression;
 }

@@ -1,0 +1,13 @@
+import { checkScript } from "./check-script.ts";
+import type { CheckRequest } from "./checker.ts";
+
+/**
+ * The checking process: takes a request, gives its result, and takes the next. Loaded once, it keeps the compiler's library
+ * and the declarations of recent pins. Its first message says that it is ready. It ends with its parent.
+ */
+process.on("disconnect", () => process.exit(0));
+process.on("message", (request: CheckRequest) => {
+  process.send?.(checkScript(request));
+});
+checkScript({ declarationText: "", script: "export {};" });
+process.send?.("ready");
