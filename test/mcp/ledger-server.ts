@@ -1,0 +1,350 @@
+import { randomUUID } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { type Json, type JsonObject, parseExact, stringifyExact } from "../../src/base/exact-json.ts";
+import { Ledger } from "./ledger.ts";
+import { type Behaviour, defaultBehaviour, type Fault, takeFault } from "./ledger-behaviour.ts";
+
+const idempotencyKey = "codes.rewind/idempotency-key";
+const modern = "2026-07-28";
+
+export interface LedgerServer {
+  /** Where it speaks MCP, such as `http://127.0.0.1:41234/mcp`. */
+  readonly url: string;
+  /** Where another process controls it: GET answers `ControlState`, POST takes a `ControlCommand`. */
+  readonly controlUrl: string;
+  readonly ledger: Ledger;
+  readonly behaviour: Behaviour;
+  /** What was seen besides calls. */
+  readonly seen: Seen;
+  /** Calls that reached a `hold` and wait. */
+  waiting(): number;
+  /** Lets the calls that wait go on. */
+  release(): void;
+  /** Forgets all sessions, as a restarted server does. */
+  forgetSessions(): void;
+  close(): Promise<void>;
+}
+
+export interface Seen {
+  /** Requests by JSON-RPC method. */
+  readonly methods: Record<string, number>;
+  /** The headers and `_meta` of the last `tools/call`. */
+  lastHeaders: IncomingMessage["headers"];
+  lastMeta: JsonObject;
+  /** Ids that `notifications/cancelled` named, and calls whose connection the client closed before the answer. */
+  readonly cancelledIds: Json[];
+  closedByClient: number;
+  /** Answers of the client to questions of the server. */
+  readonly clientAnswers: JsonObject[];
+}
+
+export type ControlCommand = Partial<Behaviour> & { readonly release?: boolean; readonly forgetSessions?: boolean };
+export interface ControlState {
+  readonly entries: Ledger["entries"];
+  readonly effects: Record<string, number>;
+  readonly waiting: number;
+  readonly seen: Seen;
+}
+
+/** A lean MCP server over raw HTTP for both protocols, which keeps a ledger of effects and fails on demand. */
+export async function startLedgerServer(
+  options: Partial<Behaviour> & { readonly port?: number; readonly ledgerFile?: string } = {},
+): Promise<LedgerServer> {
+  const { port, ledgerFile, ...behaviour } = options;
+  const state = new State(new Ledger(ledgerFile), { ...defaultBehaviour(), ...behaviour });
+  const http = createServer((request, response) => {
+    serve(state, request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => http.listen(port ?? 0, "127.0.0.1", resolve));
+  const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  return {
+    url: `${origin}/mcp`,
+    controlUrl: `${origin}/control`,
+    ledger: state.ledger,
+    behaviour: state.behaviour,
+    seen: state.seen,
+    waiting: () => state.held.size,
+    release: () => state.release(),
+    forgetSessions: () => state.sessions.clear(),
+    close: () => closeServer(http),
+  };
+}
+
+class State {
+  readonly ledger: Ledger;
+  readonly behaviour: Behaviour;
+  readonly sessions = new Set<string>();
+  readonly held = new Set<() => void>();
+  /** Answers of streams that ended early, by event id, for their resumption. */
+  readonly resumable = new Map<string, string>();
+  readonly seen: Seen = {
+    methods: {},
+    lastHeaders: {},
+    lastMeta: {},
+    cancelledIds: [],
+    closedByClient: 0,
+    clientAnswers: [],
+  };
+
+  constructor(ledger: Ledger, behaviour: Behaviour) {
+    this.ledger = ledger;
+    this.behaviour = behaviour;
+  }
+
+  hold(): Promise<void> {
+    return new Promise((resolve) => this.held.add(resolve));
+  }
+
+  release(): void {
+    for (const go of this.held) go();
+    this.held.clear();
+  }
+}
+
+async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = await readBody(request);
+  if (request.url === "/control") return control(state, request, response, body);
+  if (request.url !== "/mcp") return end(response, 404, "no such path", "text/plain");
+  const { behaviour } = state;
+  const sessionId = request.headers["mcp-session-id"];
+  if (typeof sessionId === "string" && !state.sessions.has(sessionId)) return refuseSession(state, response);
+  if (request.method === "DELETE") {
+    state.sessions.delete(String(sessionId));
+    return end(response, 200, "", "text/plain");
+  }
+  if (request.method === "GET") return resume(state, request, response);
+  const message = parseExact(body) as JsonObject;
+  const { id, method } = message;
+  if (typeof method !== "string") state.seen.clientAnswers.push(message);
+  if (id === undefined || typeof method !== "string") {
+    const params = message["params"] as JsonObject | undefined;
+    if (method === "notifications/cancelled") state.seen.cancelledIds.push(params?.["requestId"] ?? null);
+    return end(response, 202, "", "text/plain");
+  }
+  state.seen.methods[method] = (state.seen.methods[method] ?? 0) + 1;
+  const isModern = request.headers["mcp-protocol-version"] === modern;
+  if (isModern && behaviour.eras === "legacy") return refuseModern(state, response, message);
+  if (!isModern && behaviour.eras === "modern") {
+    return reply(
+      state,
+      response,
+      id,
+      errorText(-32022, "unsupported", `{"supported":["${modern}"],"requested":""}`),
+      400,
+    );
+  }
+  if (!isModern && behaviour.sessions && method !== "initialize" && sessionId === undefined) {
+    return refuseSession(state, response);
+  }
+  await answer(state, request, response, message, isModern);
+}
+
+async function answer(
+  state: State,
+  request: IncomingMessage,
+  response: ServerResponse,
+  message: JsonObject,
+  isModern: boolean,
+): Promise<void> {
+  const { id = null, method, params = {} } = message;
+  const info = `{"name":"ledger","version":"1"}`;
+  if (method === "server/discover") {
+    const meta = `{"io.modelcontextprotocol/serverInfo":${info}}`;
+    const versions = stringifyExact([modern, ...(state.behaviour.eras === "both" ? ["2025-11-25"] : [])]);
+    const text = `{"resultType":"complete","supportedVersions":${versions},"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":${meta}}`;
+    return reply(state, response, id, `"result":${text}`);
+  }
+  if (method === "initialize") {
+    if (state.behaviour.sessions) {
+      const sessionId = randomUUID();
+      state.sessions.add(sessionId);
+      response.setHeader("mcp-session-id", sessionId);
+    }
+    const text = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":${info}}`;
+    return reply(state, response, id, `"result":${text}`);
+  }
+  if (method === "tools/list") {
+    return reply(state, response, id, `"result":${listingText(state.behaviour, params as JsonObject, isModern)}`);
+  }
+  if (method === "tools/call") return call(state, request, response, id, params as JsonObject, isModern);
+  return reply(state, response, id, errorText(-32601, "no such method"), isModern ? 404 : 200);
+}
+
+function listingText(behaviour: Behaviour, params: JsonObject, isModern: boolean): string {
+  const { paging, tools, ttlMs } = behaviour;
+  const extra = isModern ? { resultType: "complete", ttlMs, cacheScope: "private" } : {};
+  if (paging === "endless") return stringifyExact({ ...extra, tools, nextCursor: "p1" });
+  const start = Number(params["cursor"] ?? 0);
+  const next = start + paging;
+  const cursor = next < tools.length ? { nextCursor: String(next) } : {};
+  return stringifyExact({ ...extra, tools: tools.slice(start, next), ...cursor });
+}
+
+async function call(
+  state: State,
+  request: IncomingMessage,
+  response: ServerResponse,
+  id: Json,
+  params: JsonObject,
+  isModern: boolean,
+): Promise<void> {
+  const tool = String(params["name"]);
+  const meta = (params["_meta"] ?? {}) as JsonObject;
+  state.seen.lastHeaders = request.headers;
+  state.seen.lastMeta = meta;
+  response.once("close", () => {
+    if (!response.writableFinished) state.seen.closedByClient += 1;
+  });
+  const fault = takeFault(state.behaviour, tool);
+  if (fault?.kind === "dropBefore") return void request.socket.destroy();
+  if (fault?.kind === "status") {
+    for (const [name, value] of Object.entries(fault.headers ?? {})) response.setHeader(name, value);
+    return end(response, fault.status, fault.body ?? "", "text/plain");
+  }
+  if (fault?.kind === "holdBefore") await state.hold();
+  if (fault?.kind === "delay") await delay(fault.ms);
+  if (fault?.kind === "error") return reply(state, response, id, errorText(fault.code, fault.message));
+  const resultText = perform(state, tool, String(meta[idempotencyKey] ?? ""), params["arguments"], fault, isModern);
+  if (fault?.kind === "dropAfter") return void request.socket.destroy();
+  if (fault?.kind === "hold") await state.hold();
+  if (fault?.kind === "raw") return end(response, 200, fault.body, fault.contentType ?? "application/json");
+  if (fault?.kind === "endStream")
+    return endEarly(state, response, fault.eventId, message(id, `"result":${resultText}`));
+  if (fault?.kind === "progress") await sendProgress(response, fault, meta["progressToken"]);
+  return reply(state, response, id, `"result":${resultText}`);
+}
+
+/** The effect, once per key, entered into the ledger. Returns the result's text. */
+function perform(
+  state: State,
+  tool: string,
+  key: string,
+  args: Json | undefined,
+  fault: Fault | undefined,
+  isModern: boolean,
+): string {
+  const { ledger, behaviour } = state;
+  const original = behaviour.deduplicates ? ledger.original(key) : undefined;
+  const argumentsText = stringifyExact(args ?? {});
+  const effects = ledger.entries.filter((entry) => entry.effect).length + 1;
+  const fallback = `{${isModern ? `"resultType":"complete",` : ""}"content":[],"structuredContent":{"effect":${effects},"arguments":${argumentsText}}}`;
+  const chosen = fault?.kind === "result" ? fault.resultText : (behaviour.results[tool] ?? fallback);
+  const resultText = original?.resultText ?? chosen;
+  ledger.record({ atMs: Date.now(), tool, key, argumentsText, effect: !original, resultText });
+  return resultText;
+}
+
+async function sendProgress(
+  response: ServerResponse,
+  fault: Extract<Fault, { kind: "progress" }>,
+  token: Json | undefined,
+): Promise<void> {
+  startStream(response);
+  for (let progress = 1; progress <= fault.count && token !== undefined; progress++) {
+    const params = { progressToken: token, progress, total: fault.count, message: `step ${progress}` };
+    response.write(event(`{"jsonrpc":"2.0","method":"notifications/progress","params":${stringifyExact(params)}}`));
+    await delay(fault.everyMs);
+  }
+}
+
+function endEarly(state: State, response: ServerResponse, eventId: string | undefined, rest: string): void {
+  startStream(response);
+  if (eventId !== undefined) state.resumable.set(eventId, rest);
+  response.end(eventId === undefined ? ": nothing\n\n" : `id: ${eventId}\nretry: 20\ndata: \n\n`);
+}
+
+function resume(state: State, request: IncomingMessage, response: ServerResponse): void {
+  const rest = state.resumable.get(String(request.headers["last-event-id"] ?? ""));
+  if (rest === undefined) return end(response, 405, "", "text/plain");
+  startStream(response);
+  response.end(event(rest));
+}
+
+function refuseSession(state: State, response: ServerResponse): void {
+  const body = `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`;
+  end(response, state.behaviour.unknownSession, body, "application/json");
+}
+
+function refuseModern(state: State, response: ServerResponse, request: JsonObject): void {
+  const { id = null, method } = request;
+  switch (state.behaviour.refusal) {
+    case "methodNotFound":
+      return reply(state, response, id, errorText(-32601, "Method not found"));
+    case "invalidParams":
+      return reply(state, response, id, errorText(-32602, "Invalid request parameters"));
+    case "http400":
+      return end(response, 400, "Bad Request", "text/plain");
+    case "html":
+      return end(response, 200, "<html>hello</html>", "text/html");
+    case "discover200":
+      if (method !== "server/discover") return reply(state, response, id, errorText(-32600, "unexpected"));
+      return reply(state, response, id, `"result":{"supportedVersions":["2025-11-25"],"capabilities":{}}`);
+  }
+}
+
+function reply(state: State, response: ServerResponse, id: Json, outcome: string, status = 200): void {
+  const text = message(id, outcome);
+  if (response.headersSent) return void response.end(event(text));
+  if (!state.behaviour.stream || status !== 200) return end(response, status, text, "application/json");
+  startStream(response);
+  response.end(event(text));
+}
+
+function startStream(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+}
+
+function message(id: Json, outcome: string): string {
+  return `{"jsonrpc":"2.0","id":${stringifyExact(id)},${outcome}}`;
+}
+
+function errorText(code: number, text: string, dataText?: string): string {
+  const data = dataText === undefined ? "" : `,"data":${dataText}`;
+  return `"error":{"code":${code},"message":${JSON.stringify(text)}${data}}`;
+}
+
+function event(data: string): string {
+  return `event: message\ndata: ${data}\n\n`;
+}
+
+function end(response: ServerResponse, status: number, body: string, contentType: string): void {
+  response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(body) }).end(body);
+}
+
+function control(state: State, request: IncomingMessage, response: ServerResponse, body: string): void {
+  if (request.method === "POST") {
+    const { release, forgetSessions, ...changes } = JSON.parse(body) as ControlCommand;
+    Object.assign(state.behaviour, changes);
+    if (release) state.release();
+    if (forgetSessions) state.sessions.clear();
+  }
+  const { ledger, held, seen } = state;
+  const now: ControlState = { entries: ledger.entries, effects: ledger.effects(), waiting: held.size, seen };
+  end(response, 200, stringifyExact(now), "application/json");
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function closeServer(http: Server): Promise<void> {
+  return new Promise((resolve) => {
+    http.close(() => resolve());
+    http.closeAllConnections();
+  });
+}
+
+/** As a process of its own: `node test/mcp/ledger-server.ts --port 0 --ledger FILE`, which prints its URL. */
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { port: { type: "string" }, ledger: { type: "string" } } });
+  const server = await startLedgerServer({
+    port: Number(values.port ?? 0),
+    ...(values.ledger === undefined ? {} : { ledgerFile: values.ledger }),
+  });
+  process.stdout.write(`${server.url}\n`);
+}
