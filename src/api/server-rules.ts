@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { text } from "./fields.ts";
-import { celList, matching, type Rule, withRules } from "./rules.ts";
+import { celList, celString, matching, type Rule, withRules } from "./rules.ts";
 
 /** Groups of "rewind:tools" that Holdpoint itself fills (semantics 1.5). */
 export const BUILT_IN_GROUPS = ["http", "webhook", "workflows", "rewind"] as const;
@@ -36,13 +36,20 @@ const SECRET_WORD =
 /** A query parameter whose name, or a part of it between - _ and ., is a word for a secret; or is percent-encoded. */
 const SECRET_QUERY = `[?&;](([^=&;#]*[-_.])?(${SECRET_WORD})([-_.][^=&;#]*)?(=|&|;|#|$)|[^=&;#]*%[^=&;#]*(=|&|;|#|$))`;
 
+const HOST = "([A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?[.]?|\\[[0-9A-Fa-f:.]+\\])";
+const PORT = "(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4})";
+/** What RFC 3986 allows after the host. The URL parsers of Go and JavaScript would each mend or refuse other things. */
+const REST = "([/?#]([A-Za-z0-9._~:/?#@!$&()*+,;='-]|\\[|\\]|%[0-9A-Fa-f]{2})*)?";
+/** User and password are let through here: they have a rule of their own, with words of its own. */
+const HTTP_URL = `^https?://([^/?#@]*@)?${HOST}(:${PORT})?${REST}$`;
+
 /** A URL that holds no secret (semantics 1.8): http or https, exactly as it is used. */
 export function secretFreeUrl(description: string): z.ZodString {
   return withRules(text(description, 2048), [
     {
-      cel: "self.matches('^https?://[!-~]+$') && isURL(self)",
+      cel: `self.matches(${celString(HTTP_URL)}) && isURL(self)`,
       message: "write an absolute URL with http or https, such as https://mcp.example.com/mcp",
-      check: (self) => /^https?:\/\/[!-~]+$/.test(self) && URL.canParse(self),
+      check: (self) => new RegExp(HTTP_URL, "u").test(self) && URL.canParse(self),
     },
     matching("^[^/]*//[^/?#]*@", "no user or password in a URL: sign in with a Credential (auth: Credential)", {
       negate: true,
