@@ -12,7 +12,7 @@ export interface EventRecorderOptions {
   readonly controller: string;
   /** Which instance of it: the pod's name. */
   readonly instance: string;
-  /** Events that were not written, for a metric: the queue was full, the object emits too many, or the server refused. */
+  /** Events that were not written, for a metric: the queue was full, the object emits too many, or the server refused. Must not throw. */
   readonly onDropped?: (why: "queue" | "rate" | "refused", error?: unknown) => void;
   readonly timers?: Timers;
   /** How long repetitions of an event are only counted before its count is written. */
@@ -89,7 +89,7 @@ export class EventRecorder {
     this.#closed = true;
     for (const entry of this.#entries.values()) entry.cancelRepeat?.();
     const cancel = this.#options.timers.after(CLOSE_MS_MAX, () => this.#abort.abort());
-    await this.#sending;
+    while (this.#sending !== undefined) await this.#sending;
     cancel();
   }
 
@@ -108,8 +108,14 @@ export class EventRecorder {
     if (this.#queue.length >= QUEUE_MAX) return this.#options.onDropped?.("queue");
     entry.queued = true;
     this.#queue.push(entry);
+    this.#startSending();
+  }
+
+  #startSending(): void {
     this.#sending ??= this.#send().finally(() => {
       this.#sending = undefined;
+      // One may have been queued after the loop found nothing and before this.
+      if (this.#queue.length > 0) this.#startSending();
     });
   }
 

@@ -18,7 +18,7 @@ export interface LeaderElectionOptions {
   readonly onStarted: (signal: AbortSignal) => Promise<void>;
   /** Leadership ended, at this moment; the signal has aborted. */
   readonly onStopped: (why: LeadershipEnd) => void;
-  /** A try failed; it goes on by itself. */
+  /** A try failed, or a callback did; it goes on by itself. Must not throw. */
   readonly onProblem?: (error: unknown) => void;
   readonly timings?: LeaderElectionTimings;
   readonly timers?: Timers;
@@ -134,10 +134,18 @@ export class LeaderElection {
     this.#leading = false;
     term.abort();
     this.#stop.signal.removeEventListener("abort", release);
-    this.#options.onStopped(why);
+    this.#tellStopped(why);
     await Promise.all([work, renewing]);
     if (why === "released" || why === "failed") await this.#release();
     await this.#pauseBetweenTries(this.#stop.signal);
+  }
+
+  #tellStopped(why: LeadershipEnd): void {
+    try {
+      this.#options.onStopped(why);
+    } catch (error) {
+      this.#options.onProblem?.(error);
+    }
   }
 
   async #work(signal: AbortSignal): Promise<void> {

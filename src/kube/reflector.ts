@@ -120,15 +120,23 @@ export class Reflector implements ObjectCache {
   }
 
   async #afterFailure(during: "list" | "watch", error: unknown): Promise<void> {
-    const { collection, retry, timers, random, onProblem } = this.#options;
+    const { collection, retry, timers, random } = this.#options;
     this.#lastError = error;
     this.#failures += 1;
     const httpStatus = error instanceof ObjectStoreError ? error.httpStatus : undefined;
     if (httpStatus !== undefined && httpStatus !== 429) this.#refusals += 1;
     if (httpStatus === 410 || this.#refusals >= REFUSALS_MAX) this.#version = undefined;
     const retryAfterMs = backoffDelayMs(retry, this.#failures, random());
-    onProblem({ path: collection.path, during, error, retryAfterMs });
+    this.#report({ path: collection.path, during, error, retryAfterMs });
     await pause(timers, retryAfterMs, this.#abort.signal);
+  }
+
+  #report(problem: ReflectorProblem): void {
+    try {
+      this.#options.onProblem(problem);
+    } catch {
+      // The reporter is a logger: its own failure must not end the watch, and there is nowhere else to tell it.
+    }
   }
 
   #wentWell(): void {
