@@ -117,6 +117,10 @@ export const systemErrorCodes = {
     httpStatus: 500,
     help: "A file of the state folder holds no object. Restore the named file, or move it away: its object is then made anew.",
   },
+  StateFolderInUse: {
+    httpStatus: 409,
+    help: "Wait until the other one has ended, or stop it, or give this one a state folder of its own with --state.",
+  },
   LeaseLost: {
     httpStatus: 409,
     help: "Another dispatcher took the run over. Nothing is lost; this one starts again under a new identity.",
