@@ -18,7 +18,7 @@ export const rewindModule = `declare module "rewind" {
   ): Promise<Payload | undefined>;
   /** How every failed call rejects. */
   export class ToolError extends Error {
-    private constructor();
+    constructor(message: string, fields: { code: ToolErrorCode; tool: string; details?: unknown });
     readonly code: ToolErrorCode;
     /** The tool that was called: \`group.name\`. */
     readonly tool: string;
