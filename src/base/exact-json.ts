@@ -1,5 +1,3 @@
-import { parse as losslessParse } from "lossless-json";
-
 /** A JSON value whose integers are exact: one that no double holds is a bigint (semantics 3.8, 4.6). */
 export type Json = null | boolean | number | bigint | string | Json[] | JsonObject;
 /** A JSON object with exact integers. Its keys are data: `__proto__` is an ordinary one. */
@@ -7,8 +5,11 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-/** An integer needs at least 16 digits to be beyond a double, and every text without such a run takes the fast path. */
-const LONG_DIGIT_RUN = /\d{16}/;
+/**
+ * An integer needs at least 16 digits to be beyond a double, and a text without one takes the fast path. Digits inside of strings
+ * (digests, identifiers) do not look like one: no bracket, colon or comma stands right before and after them.
+ */
+const LONG_INTEGER = /(?:^|[[:,])\s*-?\d{16,}\s*(?:[,\]}]|$)/;
 const INTEGER = /^-?\d+$/;
 
 /**
@@ -16,10 +17,11 @@ const INTEGER = /^-?\d+$/;
  * @throws SyntaxError when the text is no JSON.
  */
 export function parseExact(text: string): Json {
-  if (!LONG_DIGIT_RUN.test(text)) return JSON.parse(text) as Json;
-  // The strict parser runs first, so that both paths accept the same texts and report the same errors.
-  JSON.parse(text);
-  return losslessParse(text, null, { parseNumber: exactNumber, onDuplicateKey: ({ newValue }) => newValue }) as Json;
+  if (!LONG_INTEGER.test(text)) return JSON.parse(text) as Json;
+  const parse = JSON.parse as (text: string, reviver: SourceReviver) => Json;
+  return parse(text, (_key, value, { source }) =>
+    source !== undefined && typeof value === "number" ? exactNumber(source) : value,
+  );
 }
 
 /** The value of a JSON number's text: a bigint only where a double would change an integer. */
@@ -29,6 +31,9 @@ export function exactNumber(source: string): number | bigint {
   const exact = BigInt(source);
   return Number.isFinite(value) && BigInt(value) === exact ? value : exact;
 }
+
+/** Beside the value of a number, V8 tells the text it stood for. The type library does not know it yet. */
+type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
 
 interface RawJson {
   rawJSON(text: string): unknown;
