@@ -9,7 +9,7 @@ import { type Dispatcher, startDispatcher } from "../dispatcher/dispatcher.ts";
 import { openPostgres } from "../journal/postgres.ts";
 import type { Sql } from "../journal/sql.ts";
 import { createSandboxPool } from "../sandbox/pool.ts";
-import { createScriptChecker } from "../typecheck/process-checker.ts";
+import { createScriptChecker } from "../typecheck/checker.ts";
 
 const durationMs = z.string().transform((text, context) => {
   try {

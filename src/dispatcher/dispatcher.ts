@@ -46,7 +46,7 @@ const START_PAUSE_MS = 1_000;
  */
 export async function startDispatcher(spec: DispatcherSpec): Promise<Dispatcher> {
   const options = { ...DISPATCHER_DEFAULTS, ...spec.options };
-  const sources = new ToolSources(spec.clock, spec.log);
+  const sources = new ToolSources(spec.clock);
   const worlds = new PinnedWorlds(spec.sql, spec.toolsetId);
   let closing = false;
   let current: Incarnation | undefined;

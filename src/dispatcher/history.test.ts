@@ -4,7 +4,7 @@ import { HistoryFold } from "./history.ts";
 
 function fold(...records: LogRecord[]) {
   const history = new HistoryFold();
-  records.forEach((record, index) => history.add({ ...record, n: index + 1, atMs: 1_000 + index } as LogEntry));
+  for (const [index, record] of records.entries()) history.add({ ...record, n: index + 1, atMs: 1_000 + index } as LogEntry);
   return history.history();
 }
 
@@ -12,7 +12,13 @@ function called(seq: number, sent: boolean): LogRecord {
   return { kind: "called", ref: seq, seq, tool: "mail.send", digest: "sha256:0", step: 1, sent, argumentsText: "{}" };
 }
 
-const settled = (seq: number): LogRecord => ({ kind: "settled", ref: seq, seq, attempts: 1, outcome: { ok: true, valueText: "1" } });
+const settled = (seq: number): LogRecord => ({
+  kind: "settled",
+  ref: seq,
+  seq,
+  attempts: 1,
+  outcome: { ok: true, valueText: "1" },
+});
 
 test("only a call whose last entry is a send is in doubt [semantics 5.1]", () => {
   const sent = fold(called(1, true));
@@ -25,7 +31,11 @@ test("only a call whose last entry is a send is in doubt [semantics 5.1]", () =>
 
 test("an attempt that certainly did not arrive does not count, and its call goes on waiting [semantics 5.3]", () => {
   const history = fold(called(1, true), { kind: "notSent", seq: 1, attempt: 1, cause: "refused", retryAtMs: 5_000 });
-  expect(history.callsByRef.get(1)).toMatchObject({ state: { kind: "waiting", notBeforeMs: 5_000 }, attempts: 0, unreachableSinceMs: 1_001 });
+  expect(history.callsByRef.get(1)).toMatchObject({
+    state: { kind: "waiting", notBeforeMs: 5_000 },
+    attempts: 0,
+    unreachableSinceMs: 1_001,
+  });
 });
 
 test("an interrupted attempt counts, and waits for its time as a row [semantics 5.2]", () => {
@@ -41,7 +51,12 @@ test("an approval outlives everything that happens to the call later [semantics 
     { kind: "sent", seq: 1, attempt: 1 },
     { kind: "interrupted", seq: 1, attempt: 1, cause: "reset", retryAtMs: 0 },
   );
-  expect(history.callsByRef.get(1)).toMatchObject({ approved: true, parkings: 1, attempts: 1, state: { kind: "waiting" } });
+  expect(history.callsByRef.get(1)).toMatchObject({
+    approved: true,
+    parkings: 1,
+    attempts: 1,
+    state: { kind: "waiting" },
+  });
 });
 
 test("a rejection that the script was not told yet is kept for it", () => {
@@ -64,7 +79,13 @@ test("deliveries keep the order and the times of the log, whatever the order of 
 });
 
 test("a refused call takes no seq, and its refusal is told again [semantics 4.1]", () => {
-  const error = { code: "InvalidArguments", message: "no", tool: "mail.send", outcomeUnknown: false, attempts: 0 } as const;
+  const error = {
+    code: "InvalidArguments",
+    message: "no",
+    tool: "mail.send",
+    outcomeUnknown: false,
+    attempts: 0,
+  } as const;
   const history = fold({ kind: "refused", ref: 1, error }, called(1, true));
   expect(history.refusedRefs.has(1)).toBe(true);
   expect(history.lastSeq).toBe(1);

@@ -3,13 +3,13 @@ import {
   claimRuns,
   finishRun,
   noteProgress,
-  type ReleaseOutcome,
   type RunProgress,
+  readWake,
   releaseRun,
   takeWokenRuns,
+  type WokenRun,
 } from "../journal/claims.ts";
 import { GroupCommit } from "../journal/group-commit.ts";
-import { listDecidedHolds, listSignals } from "../journal/holds.ts";
 import { CONTROLLER_CHANNEL, classifyFailure, type Sql, toolsetChannel } from "../journal/sql.ts";
 import { readToolsets } from "../journal/toolsets.ts";
 import { discover } from "./discover.ts";
@@ -19,6 +19,7 @@ import type { Lease } from "./lease.ts";
 import { openRun } from "./open-run.ts";
 import type { PinnedWorlds } from "./pinned-world.ts";
 import { ProgressNotes } from "./progress-notes.ts";
+import { readNews } from "./read-news.ts";
 import type { RunDriver } from "./run-driver.ts";
 import type { ToolSources } from "./tool-sources.ts";
 
@@ -32,7 +33,8 @@ export interface IncarnationSpec extends Omit<DispatcherSpec, "options"> {
 /** A run that this incarnation owns. The driver is missing while the run is being taken up. */
 interface HeldRun {
   wakeSeen: number;
-  cancelReason: string | undefined;
+  /** Whether something came while there was no driver to bring it to. */
+  missedNews: boolean;
   driver: RunDriver | undefined;
 }
 
@@ -134,20 +136,37 @@ export class Incarnation {
   async #hearNews(): Promise<void> {
     for (const woken of await takeWokenRuns(this.#sql, this.id)) {
       const held = this.#held.get(woken.runId);
-      if (!held) continue;
-      held.wakeSeen = woken.wake;
-      held.cancelReason = woken.cancelReason;
-      await this.#bringNews(woken.runId, held);
+      if (held) await this.#bringNews(woken, held);
     }
   }
 
-  async #bringNews(runId: string, held: HeldRun): Promise<void> {
+  /**
+   * Brings a run what came since. Only then does its wake-up count as seen: a release that happens before finds that
+   * something came, and does not take place.
+   */
+  async #bringNews(woken: WokenRun, held: HeldRun): Promise<void> {
     const { driver } = held;
-    if (!driver) return;
-    if (held.cancelReason !== undefined) return await driver.cancel(held.cancelReason);
-    const decided = await listDecidedHolds(this.#sql, this.#spec.toolsetId, runId);
-    const signals = await listSignals(this.#sql, this.#spec.toolsetId, runId, driver.lastSignalNo);
-    driver.receive({ decided, signals });
+    if (!driver) {
+      held.missedNews = true;
+      return;
+    }
+    if (woken.cancelReason !== undefined) return await driver.cancel(woken.cancelReason);
+    const news = await readNews(this.#sql, this.#spec.toolsetId, woken.runId, driver.lastSignalNo);
+    held.wakeSeen = Math.max(held.wakeSeen, woken.wake);
+    driver.receive(news);
+  }
+
+  /** Looks at one run alone: it was woken while it was being taken up or given back. */
+  async #refresh(runId: string, held: HeldRun): Promise<void> {
+    try {
+      const woken = await this.#persist(() => readWake(this.#sql, this.id, runId));
+      if (woken) await this.#bringNews(woken, held);
+    } catch (error) {
+      this.#spec.log.warn(
+        { err: error, run: runId },
+        "what came to the run could not be read; it is looked at again when it is woken",
+      );
+    }
   }
 
   async #claim(): Promise<void> {
@@ -160,7 +179,7 @@ export class Incarnation {
 
   /** Takes a claimed run up: from here on this process is the only one that acts for it. */
   async #hold(run: ClaimedRun): Promise<void> {
-    const held: HeldRun = { wakeSeen: run.wake, cancelReason: run.cancelReason, driver: undefined };
+    const held: HeldRun = { wakeSeen: run.wake, missedNews: false, driver: undefined };
     this.#held.set(run.runId, held);
     const host = this.#host(run.runId, held);
     try {
@@ -174,8 +193,7 @@ export class Incarnation {
       if (!driver) return;
       if (this.#spec.lease.dead) return driver.abandon();
       held.driver = driver;
-      // What was decided while the run was nobody's, or while it was being taken up.
-      await this.#bringNews(run.runId, held);
+      if (held.missedNews) await this.#refresh(run.runId, held);
     } catch (error) {
       this.#spec.log.error({ err: error, run: run.runId }, "the run could not be taken up; it is tried again");
       held.driver?.abandon();
@@ -206,7 +224,7 @@ export class Incarnation {
         const outcome = await this.#persist(() =>
           releaseRun(this.#sql, this.id, progress, held.wakeSeen, runnableAtMs),
         );
-        if (outcome === "woken") this.look();
+        if (outcome === "woken") void this.#refresh(runId, held);
         else this.#letGo(runId);
         return outcome !== "woken";
       },
@@ -215,7 +233,7 @@ export class Incarnation {
   }
 
   /** Tries until the database answers, or until this incarnation is dead: a run's end must not be lost to a moment's trouble. */
-  async #persist<Result extends ReleaseOutcome | boolean>(write: () => Promise<Result>): Promise<Result> {
+  async #persist<Result>(write: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
         return await write();

@@ -3,16 +3,17 @@ import type { Logger } from "../base/log.ts";
 import { renderDeclarations } from "../declarations/render.ts";
 import { readLog } from "../journal/append.ts";
 import { type ClaimedRun, startRun } from "../journal/claims.ts";
-import type { AcceptanceNote, RunFailure } from "../journal/documents.ts";
+import type { AcceptanceNote, RunFailure, ScriptDiagnostic } from "../journal/documents.ts";
 import type { GroupCommit } from "../journal/group-commit.ts";
 import type { Sql } from "../journal/sql.ts";
 import { currentBehaviours } from "../sandbox/behaviours.ts";
-import { engineBuild } from "../sandbox/engine-build.ts";
+import { engineBuild } from "../sandbox/engine-source.ts";
 import type { SandboxPool, ScriptSpec } from "../sandbox/port.ts";
-import type { ScriptChecker } from "../typecheck/checker.ts";
+import type { Diagnostic, ScriptChecker } from "../typecheck/checker.ts";
 import type { DriverHost } from "./driver-host.ts";
 import { HistoryFold, type RunHistory } from "./history.ts";
 import type { PinnedWorld, PinnedWorlds } from "./pinned-world.ts";
+import { readNews } from "./read-news.ts";
 import { ReplayMismatch, replay } from "./replay.ts";
 import { RunDriver } from "./run-driver.ts";
 import { RunLog } from "./run-log.ts";
@@ -62,7 +63,8 @@ export async function openRun(run: ClaimedRun, spec: OpenRunSpec): Promise<RunDr
     const from = { lastN: history.lastN, lastAtMs: Math.max(history.lastAtMs, accepted.startedAtMs) };
     const log = new RunLog(spec.writer, run.runId, () => spec.host.databaseNowMs(), from);
     const driver = new RunDriver({ run, host: spec.host, world, log, script, history });
-    driver.begin(replayed);
+    // What came before the claim is part of the beginning; what comes after it wakes the run.
+    driver.begin(replayed, await readNews(spec.sql, spec.toolsetId, run.runId, 0));
     return driver;
   } catch (error) {
     script.dispose();
@@ -101,7 +103,7 @@ async function accept(run: ClaimedRun, world: PinnedWorld, spec: OpenRunSpec): P
   const start = {
     runId: run.runId,
     moduleSource: checked.moduleSource,
-    engine: engineBuild,
+    engine: engineBuild(),
     behaviours: currentBehaviours,
     noteText: JSON.stringify(note),
   };
@@ -123,19 +125,20 @@ async function finishRefused(
   });
 }
 
-function describeRefusal(
-  code: string,
-  diagnostics: readonly { line: number; column: number; message: string }[],
-): string {
+function describeRefusal(code: string, diagnostics: readonly Diagnostic[]): string {
   const first = diagnostics[0];
   if (!first)
     return code === "ScriptCheckTooComplex" ? "the type-checker gave up on the script" : "the script is not valid";
   const rest = diagnostics.length > 1 ? ` (and ${diagnostics.length - 1} more)` : "";
-  return `line ${first.line}, column ${first.column}: ${first.message}${rest}`;
+  return `line ${first.line}, column ${first.column}: ${sayDiagnostic(first)}${rest}`;
 }
 
-function plainDiagnostic({ line, column, message }: { line: number; column: number; message: string }) {
-  return { line, column, message };
+function sayDiagnostic({ text, hint }: Diagnostic): string {
+  return hint === undefined ? text : `${text} ${hint}`;
+}
+
+function plainDiagnostic(diagnostic: Diagnostic): ScriptDiagnostic {
+  return { line: diagnostic.line, column: diagnostic.column, message: sayDiagnostic(diagnostic) };
 }
 
 async function readHistory(spec: OpenRunSpec, runId: string): Promise<RunHistory> {

@@ -99,7 +99,7 @@ function callableTool(pin: Pin, pinned: PinnedTool, server: PinnedServer, fullNa
   let validator: Validator | undefined;
   const validate = (argumentsText: string): readonly Fault[] => {
     if (!policy.validateArguments) return [];
-    validator ??= compileValidator(pinned.inputSchema);
+    validator ??= compileValidator(pinned.inputSchema, "input");
     return validator(parseExact(argumentsText));
   };
   const unwrap = (pinned.outputSchema as JsonObject | undefined)?.["x-fastmcp-wrap-result"] === true;

@@ -67,12 +67,12 @@ export class RunDriver {
   }
 
   /** Takes the run up where its log ends: calls that the log holds go on, and what was lost is recorded anew. */
-  begin(replayed: Replayed): void {
+  begin(replayed: Replayed, news: RunNews): void {
     this.#print(replayed.newLines);
     this.#state = replayed.lastTurn.state;
     this.#calls.recallSettledOfLastStep();
     for (const turn of replayed.openTurns) this.#takeOpenTurn(turn);
-    this.#goOn();
+    this.receive(news);
   }
 
   #takeOpenTurn(turn: OpenTurn): void {

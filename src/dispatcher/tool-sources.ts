@@ -1,5 +1,4 @@
 import type { Clock } from "../base/clock.ts";
-import type { Logger } from "../base/log.ts";
 import { createMcpSource } from "../tools/mcp/source.ts";
 import type { ToolSource } from "../tools/port.ts";
 import type { PinnedServer } from "../toolset/pin.ts";
@@ -7,12 +6,10 @@ import type { PinnedServer } from "../toolset/pin.ts";
 /** The connections to servers, one each, shared by all runs of the process (semantics 4.5). */
 export class ToolSources {
   readonly #clock: Clock;
-  readonly #log: Logger;
   readonly #sources = new Map<string, ToolSource>();
 
-  constructor(clock: Clock, log: Logger) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#log = log;
   }
 
   /** The source of a server as a pin or a spec describes it; two that are described alike share one. */
@@ -25,7 +22,6 @@ export class ToolSources {
       protocol: server.protocol as "Auto",
       headers: server.headers,
       clock: this.#clock,
-      log: this.#log.child({ server: server.name }),
     });
     this.#sources.set(key, source);
     return source;

@@ -237,6 +237,16 @@ export async function takeWokenRuns(sql: Sql, incarnationId: string): Promise<Wo
   }));
 }
 
+/** How often a run of this incarnation was woken so far. @returns undefined when it is not this incarnation's any more */
+export async function readWake(sql: Sql, incarnationId: string, runId: string): Promise<WokenRun | undefined> {
+  const { rows } = await sql.query<{ wake: number; cancel_reason: string | null }>(
+    "select wake, cancel_reason from holdpoint.runs where run_id = $2 and owner = $1",
+    [incarnationId, runId],
+  );
+  const row = rows[0];
+  return row && { runId, wake: row.wake, ...(row.cancel_reason === null ? {} : { cancelReason: row.cancel_reason }) };
+}
+
 /** The database's clock, in milliseconds since the epoch. */
 export async function databaseNowMs(sql: Sql): Promise<number> {
   const { rows } = await sql.query<{ now_ms: number }>(

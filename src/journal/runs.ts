@@ -251,7 +251,9 @@ function withoutNulls(row: Record<string, unknown>): RunView {
 
 /** People's words are stored as JSON text. */
 function readTexts(hold: Record<string, unknown>): Record<string, unknown> {
-  const words = ["decidedReason", "outcomeNote"].flatMap((key) => (typeof hold[key] === "string" ? [[key, JSON.parse(hold[key])] as const] : []));
+  const words = ["decidedReason", "outcomeNote"].flatMap((key) =>
+    typeof hold[key] === "string" ? [[key, JSON.parse(hold[key])] as const] : [],
+  );
   return { ...hold, ...Object.fromEntries(words) };
 }
 

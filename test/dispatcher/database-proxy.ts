@@ -1,0 +1,91 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A TCP proxy in front of Postgres that can hold back either direction: what a network does at the worst moment. */
+export interface DatabaseProxy {
+  /** The database's URL, through the proxy. */
+  readonly url: string;
+  /** Once a request holds this text, its answer and everything after it are held back. */
+  holdAnswersAfter(text: string): void;
+  /** Requests are held back from now on. */
+  holdRequests(): void;
+  /** Bytes that were held back so far. */
+  heldBytes(): number;
+  /** Passes on what was held, and holds nothing any more. */
+  letGo(): void;
+  /** Cuts every connection, as a crash of the network does. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  readonly toClient: Buffer[];
+  readonly toServer: Buffer[];
+}
+
+export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
+  const upstream = new URL(databaseUrl);
+  const pairs = new Set<Pair>();
+  let trigger: string | undefined;
+  let answersHeld = false;
+  let requestsHeld = false;
+  let held = 0;
+
+  const pass = (isHeld: boolean, queue: Buffer[], to: Socket, chunk: Buffer) => {
+    if (!isHeld) return void to.write(chunk);
+    queue.push(chunk);
+    held += chunk.length;
+  };
+  const server = createServer((client) => {
+    const pair: Pair = {
+      client,
+      server: connect(Number(upstream.port), upstream.hostname),
+      toClient: [],
+      toServer: [],
+    };
+    pairs.add(pair);
+    client.on("data", (chunk) => {
+      if (trigger !== undefined && chunk.includes(trigger)) answersHeld = true;
+      pass(requestsHeld, pair.toServer, pair.server, chunk);
+    });
+    pair.server.on("data", (chunk) => pass(answersHeld, pair.toClient, client, chunk));
+    const end = () => {
+      pairs.delete(pair);
+      client.destroy();
+      pair.server.destroy();
+    };
+    for (const socket of [client, pair.server]) socket.on("error", end).on("close", end);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = new URL(databaseUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String((server.address() as AddressInfo).port);
+
+  return {
+    url: url.href,
+    holdAnswersAfter: (text) => {
+      trigger = text;
+    },
+    holdRequests: () => {
+      requestsHeld = true;
+    },
+    heldBytes: () => held,
+    letGo: () => {
+      trigger = undefined;
+      answersHeld = false;
+      requestsHeld = false;
+      for (const pair of pairs) {
+        for (const chunk of pair.toServer.splice(0)) pair.server.write(chunk);
+        for (const chunk of pair.toClient.splice(0)) pair.client.write(chunk);
+      }
+    },
+    cut: () => {
+      for (const pair of [...pairs]) pair.client.destroy();
+    },
+    close: async () => {
+      for (const pair of [...pairs]) pair.client.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
