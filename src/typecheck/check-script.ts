@@ -48,7 +48,8 @@ export function checkScript(request: CheckRequest): CheckResult {
 }
 
 function check({ declarationText, script }: CheckRequest): CheckResult {
-  const file = ts.createSourceFile(SCRIPT_FILE, script, target, true, ts.ScriptKind.TS);
+  const options = { languageVersion: target, setExternalModuleIndicator: markAsModule };
+  const file = ts.createSourceFile(SCRIPT_FILE, script, options, true, ts.ScriptKind.TS);
   const program = programOf(file, declarationFile(declarationText));
   const syntactic = program.getSyntacticDiagnostics(file);
   // After a syntax error types only say what the error makes them say.
@@ -60,6 +61,11 @@ function check({ declarationText, script }: CheckRequest): CheckResult {
   const stripped = strip(script);
   if (typeof stripped !== "string") return { ok: false, code: "ScriptInvalid", diagnostics: [stripped] };
   return { ok: true, moduleSource: stripped, warnings: inOrder(floatingPromises(file, program.getTypeChecker())) };
+}
+
+/** A script is a module even without an import or export: its names are its own, and it may await at its top level. */
+function markAsModule(file: ts.SourceFile & { externalModuleIndicator?: true }): void {
+  file.externalModuleIndicator = true;
 }
 
 function programOf(script: ts.SourceFile, declaration: ts.SourceFile): ts.Program {
