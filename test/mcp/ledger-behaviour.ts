@@ -8,8 +8,8 @@ export type Fault = { readonly tool?: string; readonly times?: number } & (
       readonly headers?: Record<string, string>;
       readonly body?: string;
     }
-  /** The connection is cut before or after the effect. */
-  | { readonly kind: "dropBefore" | "dropAfter" }
+  /** The connection is cut before the effect, after it, or in the middle of the answer. */
+  | { readonly kind: "dropBefore" | "dropAfter" | "cutAnswer" }
   /** The effect takes place, the answer waits for `release`. `holdBefore`: the effect waits too. */
   | { readonly kind: "hold" | "holdBefore" }
   /** The effect takes place this much later. */
@@ -35,7 +35,7 @@ export interface Behaviour {
   /** Which protocols it speaks. */
   eras: "both" | "modern" | "legacy";
   /** How it answers a method of the modern protocol when it does not speak it. */
-  refusal: "methodNotFound" | "invalidParams" | "http400" | "discover200" | "html";
+  refusal: "methodNotFound" | "invalidParams" | "http400" | "version400" | "discover200" | "html";
   /** Whether older clients get a session. */
   sessions: boolean;
   /** How it answers an unknown session. */

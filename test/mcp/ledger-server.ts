@@ -209,6 +209,7 @@ async function call(
   if (fault?.kind === "error") return reply(state, response, id, errorText(fault.code, fault.message));
   const resultText = perform(state, tool, String(meta[idempotencyKey] ?? ""), params["arguments"], fault, isModern);
   if (fault?.kind === "dropAfter") return void request.socket.destroy();
+  if (fault?.kind === "cutAnswer") return cutAnswer(response);
   if (fault?.kind === "hold") await state.hold();
   if (fault?.kind === "raw") return end(response, 200, fault.body, fault.contentType ?? "application/json");
   if (fault?.kind === "endStream")
@@ -235,6 +236,11 @@ function perform(
   const resultText = original?.resultText ?? chosen;
   ledger.record({ atMs: Date.now(), tool, key, argumentsText, effect: !original, resultText });
   return resultText;
+}
+
+function cutAnswer(response: ServerResponse): void {
+  response.writeHead(200, { "content-type": "application/json", "content-length": 500 });
+  response.write('{"jsonrpc":"2.0",', () => response.socket?.resetAndDestroy());
 }
 
 async function sendProgress(
@@ -277,6 +283,10 @@ function refuseModern(state: State, response: ServerResponse, request: JsonObjec
       return reply(state, response, id, errorText(-32602, "Invalid request parameters"));
     case "http400":
       return end(response, 400, "Bad Request", "text/plain");
+    case "version400": {
+      const text = "Bad Request: Unsupported protocol version: 2026-07-28";
+      return end(response, 400, message(null, errorText(-32000, text)), "application/json");
+    }
     case "html":
       return end(response, 200, "<html>hello</html>", "text/html");
     case "discover200":

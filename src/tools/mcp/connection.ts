@@ -74,7 +74,7 @@ export class Connection {
     const { signal } = request;
     let end = await this.#lane.exchange({ method: "POST", headers, body, signal }, reader);
     if (end.kind !== "notSent") end = await this.#resume(era, reader, end, signal);
-    reader.finish();
+    if (end.kind === "done") reader.finish();
     if (signal.aborted && end.kind === "lost") this.#cancel(era, id, request.method, signal);
     return judge({ era: era.kind, sessionId: era.sessionId }, reader, end, this.#clock);
   }

@@ -23,8 +23,8 @@ export interface Asked {
 /** Statuses with which gateways say that somebody behind them may have taken the request and not answered. */
 const unknownStatuses = new Set([408, 499]);
 const tooManyRequests = 429;
-/** How servers say that they do not know a session: the wording differs, the word does not. */
-const sessionWords = /session|not initialized|initialize/i;
+/** How servers say that they do not know a session or protocol: the wording differs, the words do not. */
+const sessionWords = /session|initialize|protocol version/i;
 
 /**
  * Tells exactly how a request ended (semantics 5.1, 5.3, 5.4): answered, refused before anybody looked at it, or unknown.
