@@ -4,7 +4,8 @@ import { HistoryFold } from "./history.ts";
 
 function fold(...records: LogRecord[]) {
   const history = new HistoryFold();
-  for (const [index, record] of records.entries()) history.add({ ...record, n: index + 1, atMs: 1_000 + index } as LogEntry);
+  for (const [index, record] of records.entries())
+    history.add({ ...record, n: index + 1, atMs: 1_000 + index } as LogEntry);
   return history.history();
 }
 

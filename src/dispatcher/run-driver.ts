@@ -127,6 +127,7 @@ export class RunDriver {
       this.#state = turn.state;
       this.#takeCommands(turn.commands, next.delivery.atMs);
       this.#calls.advance();
+      this.#endWaits();
       this.#log.flush();
     }
   }
@@ -181,13 +182,17 @@ export class RunDriver {
   /** Looks at the clock: what is due goes on. While the run is being given back nothing starts. */
   tick(): void {
     if (this.#ended || this.#releasing) return;
+    this.#endWaits();
+    this.#goOn();
+  }
+
+  #endWaits(): void {
     for (const wait of this.#waits.takeEnded(this.#host.databaseNowMs())) {
       const { atMs } = this.#log.write(wait, { lazily: true });
       const valueText = wait.kind === "signalRead" ? wait.valueText : undefined;
       const outcome = { ok: true, ...(valueText === undefined ? {} : { valueText }) } as const;
       this.#queue.push({ delivery: { ref: wait.ref, atMs, outcome } });
     }
-    this.#goOn();
   }
 
   /** Something came to the run from outside. */
