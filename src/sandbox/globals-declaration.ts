@@ -25,7 +25,7 @@ export const removedGlobals = [
  * type-checker, since a declaration cannot take anything away.
  */
 export const globalsDeclaration = `
-/** Lines go to the run's record; \`kubectl holdpoint logs\` shows them. */
+/** Lines are kept with the run and shown by the plugin. */
 declare const console: {
   debug(...data: unknown[]): void;
   log(...data: unknown[]): void;

@@ -26,8 +26,8 @@ export class InstanceEnded extends Error {
   }
 }
 
-/** The engine's own words for a failed allocation that did not pass through the memory's cap. */
-const OUT_OF_MEMORY = "InternalError: out of memory";
+/** The engine's own words for allocations that it refuses before they pass through the memory's cap. */
+const OUT_OF_MEMORY = ["InternalError: out of memory", "InternalError: string too long"];
 const MODULE_FLAG = 1;
 
 /** One script in one WASM instance, on the thread that made it. A turn never takes longer than its budget plus one native operation. */
@@ -139,7 +139,7 @@ export class Instance {
   #stateAfterTurn(): TurnState {
     const ended = this.#ended;
     if (ended?.kind === "failed") {
-      const isMemory = ended.error.message === OUT_OF_MEMORY;
+      const isMemory = OUT_OF_MEMORY.includes(ended.error.message);
       return isMemory ? { kind: "failed", error: memoryLimit(this.#spec.limits.memoryBytes) } : ended;
     }
     const known = this.#tracker.firstUnhandled((reason) => this.#machine.callWorldWith("describeUnhandled", reason));

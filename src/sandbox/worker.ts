@@ -1,5 +1,7 @@
 import { readlinkSync } from "node:fs";
 import { setImmediate as nextTick } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
 import { Instance } from "./instance.ts";
 import type { Turn } from "./port.ts";
@@ -20,10 +22,32 @@ const SLICE_MS = 5;
 /** A step that was within its budget once may be slower when it is repeated. */
 const REPEATED_BUDGET_FACTOR = 3;
 
+/** Dropped instances whose memory is not yet given back: so many, or so large together, and the thread collects at once. */
+const DROPPED_MAX = 64;
+const DROPPED_BYTES_MAX = 2_048 * 1_048_576;
+
 const start = workerData as WorkerStart;
 const running = new RunningTurn(start.running);
 const instances = new Map<number, Instance>();
 const snapshot = await takeSnapshot(start.source);
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+let droppedCount = 0;
+let droppedBytes = 0;
+
+/** Gives an instance up. The collector sees only its few objects, not the megabytes behind them, so it is told. */
+function drop(scriptId: number): void {
+  const instance = instances.get(scriptId);
+  if (instance === undefined) return;
+  instances.delete(scriptId);
+  droppedCount += 1;
+  droppedBytes += instance.memoryBytes;
+  if (droppedCount < DROPPED_MAX && droppedBytes < DROPPED_BYTES_MAX) return;
+  droppedCount = 0;
+  droppedBytes = 0;
+  setImmediate(collectGarbage);
+}
 
 function answer(message: WorkerAnswer): void {
   parentPort?.postMessage(message);
@@ -70,7 +94,7 @@ async function step(request: StepRequest): Promise<void> {
   }
   if (turn === undefined) return;
   const memoryBytes = instances.get(scriptId)?.memoryBytes ?? 0;
-  if (turn.state.kind === "failed") instances.delete(scriptId);
+  if (turn.state.kind === "failed") drop(scriptId);
   answer({ kind: "turn", scriptId, turn, memoryBytes });
 }
 
@@ -85,7 +109,7 @@ function kernelThreadId(): number | undefined {
 
 parentPort?.on("message", (requests: readonly WorkerRequest[]) => {
   for (const request of requests) {
-    if (request.kind === "drop") instances.delete(request.scriptId);
+    if (request.kind === "drop") drop(request.scriptId);
     // A rejection here is a fault of ours: it ends the thread, and the pool rebuilds its scripts elsewhere.
     else void step(request);
   }

@@ -1,3 +1,4 @@
+import { brandOf } from "./brands.ts";
 import { installChance, seedChance } from "./chance.ts";
 import { clock, installDate } from "./clock.ts";
 import { deliver, toolGroup } from "./commands.ts";
@@ -40,12 +41,18 @@ function configure(settingsText: string, inputText: string | undefined): void {
 
 /** Takes the evaluated module (its namespace, or the promise of it) and calls its default export (semantics 3.1). */
 function begin(evaluated: unknown): void {
-  const result = promiseThen(new PromiseOf((resolve) => resolve(evaluated)), (namespace) => {
+  settle(evaluated, (namespace) => {
     const exported = namespace as { default?: unknown; result?: unknown };
     const main = exported.default;
-    return typeof main === "function" ? main(input) : exported.result;
+    settle(typeof main === "function" ? main(input) : exported.result, finish);
   });
-  promiseThen(result, finish, fail);
+}
+
+/** Goes on with a value, or with what its promise brings. Another thenable passes through the language's own resolution. */
+function settle(value: unknown, next: (value: unknown) => void): void {
+  const isPromise = typeof value === "object" && value !== null && brandOf(value) === "Promise";
+  const promise = isPromise ? (value as Promise<unknown>) : new PromiseOf((resolve) => resolve(value));
+  promiseThen(promiseThen(promise, next), undefined, fail);
 }
 
 function finish(value: unknown): void {

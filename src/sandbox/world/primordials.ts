@@ -45,7 +45,7 @@ export const isWellFormed = uncurry(String.prototype.isWellFormed as (this: stri
 export const promiseThen = uncurry(
   Promise.prototype.then as (
     this: Promise<unknown>,
-    onFulfilled: (value: unknown) => unknown,
+    onFulfilled: ((value: unknown) => unknown) | undefined,
     onRejected?: (reason: unknown) => unknown,
   ) => Promise<unknown>,
 );
