@@ -1,6 +1,7 @@
-import { HttpMethod, KubeConfig, RequestContext } from "@kubernetes/client-node";
-import { type Dispatcher, fetch } from "undici";
+import type { KubeConfig } from "@kubernetes/client-node";
+import { HoldpointError } from "../base/errors.ts";
 import { type Json, type JsonObject, parseExact, stringifyExact } from "../base/exact-json.ts";
+import { ApiConnection, loadKubeConfig } from "../kube/connection.ts";
 
 /** Which cluster, and as whom: the flags that every kubectl command knows. */
 export interface KubeApiOptions {
@@ -19,7 +20,7 @@ export interface KubeRequest {
   readonly contentType?: string;
 }
 
-/** The API server as a plugin sees it: one request at a time, as the kubeconfig's user. */
+/** The API server as a plugin sees it: as the kubeconfig's user, each refusal in the server's own words. */
 export interface KubeApi {
   /** `--namespace`, else that of the kubeconfig's context, else `default`. */
   readonly namespace: string;
@@ -41,78 +42,61 @@ export class KubeApiError extends Error {
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /**
- * Reads the kubeconfig (`--kubeconfig`, `KUBECONFIG`, `~/.kube/config`, the pod's own account), as kubectl does.
+ * Reads the kubeconfig (`--kubeconfig`, the pod's own account, `KUBECONFIG`, `~/.kube/config`).
  * @throws KubeApiError when there is none or it lacks the context
  */
 export function openKubeApi(options: KubeApiOptions): KubeApi {
   const config = loadConfig(options);
-  const server = config.getCurrentCluster()?.server;
-  if (!server) throw new KubeApiError(0, `the kubeconfig has no cluster for the context "${config.currentContext}"`);
-  // One pooled connection for all requests of the command: the library would open one for each.
-  let dispatcher: Dispatcher | undefined;
+  const connection = new ApiConnection(config);
   return {
-    namespace: options.namespace ?? config.getContextObject(config.currentContext)?.namespace ?? "default",
-    request: async (request) => {
-      const context = new RequestContext(`${server.replace(/\/$/, "")}${request.path}`, HttpMethod[request.method]);
-      await config.applySecurityAuthentication(context);
-      const made = context.getDispatcher();
-      if (dispatcher === undefined) dispatcher = made;
-      else if (made !== dispatcher) await made?.close();
-      return await send(context, request, headersOf(request, options), dispatcher);
-    },
+    namespace: options.namespace ?? config.getContextObject(config.getCurrentContext())?.namespace ?? "default",
+    request: (request) => send(connection, request, impersonation(options)),
   };
 }
 
 function loadConfig({ kubeconfig, context }: KubeApiOptions): KubeConfig {
-  const config = new KubeConfig();
+  const source = kubeconfig === undefined ? {} : { kubeconfig };
   try {
-    if (kubeconfig === undefined) config.loadFromDefault();
-    else config.loadFromFile(kubeconfig);
+    return loadKubeConfig(context === undefined ? source : { ...source, context });
   } catch (error) {
-    throw new KubeApiError(0, `the kubeconfig cannot be read: ${messageOf(error)}`);
+    throw new KubeApiError(0, error instanceof HoldpointError ? error.message : messageOf(error));
   }
-  if (context === undefined) return config;
-  if (config.getContextObject(context) === null) {
-    const known = config.getContexts().map(({ name }) => name);
-    throw new KubeApiError(0, `the kubeconfig has no context "${context}"; it has: ${known.join(", ") || "none"}`);
-  }
-  config.setCurrentContext(context);
-  return config;
 }
 
-function headersOf({ body, contentType }: KubeRequest, { as, asGroup = [] }: KubeApiOptions): [string, string][] {
-  return [
-    ["accept", "application/json"],
-    ...(body === undefined ? [] : [["content-type", contentType ?? "application/json"] as [string, string]]),
-    ...(as === undefined ? [] : [["impersonate-user", as] as [string, string]]),
-    ...asGroup.map((group): [string, string] => ["impersonate-group", group]),
-  ];
+function impersonation({ as, asGroup = [] }: KubeApiOptions): Record<string, string | string[]> {
+  return {
+    ...(as === undefined ? {} : { "impersonate-user": as }),
+    ...(asGroup.length === 0 ? {} : { "impersonate-group": [...asGroup] }),
+  };
 }
 
 async function send(
-  context: RequestContext,
-  { method, body }: KubeRequest,
-  headers: [string, string][],
-  dispatcher: Dispatcher | undefined,
+  connection: ApiConnection,
+  { method, path, body, contentType = "application/json" }: KubeRequest,
+  extraHeaders: Record<string, string | string[]>,
 ): Promise<JsonObject> {
   let status: number;
   let text: string;
   try {
-    const response = await fetch(context.getUrl(), {
+    const { origin, basePath, headers, dispatcher } = await connection.current();
+    const response = await dispatcher.request({
+      origin,
+      path: basePath + path,
       method,
-      headers: [...Object.entries(context.getHeaders()), ...headers],
-      ...(body === undefined ? {} : { body: stringifyExact(body) }),
-      ...(dispatcher === undefined ? {} : { dispatcher }),
-      redirect: "error",
+      headers: {
+        ...headers,
+        ...extraHeaders,
+        accept: "application/json",
+        "user-agent": "kubectl-holdpoint",
+        ...(body === undefined ? {} : { "content-type": contentType }),
+      },
+      body: body === undefined ? null : stringifyExact(body),
       signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     });
-    status = response.status;
-    text = await response.text();
+    status = response.statusCode;
+    text = await response.body.text();
   } catch (error) {
-    throw new KubeApiError(
-      0,
-      `the API server ${new URL(context.getUrl()).origin} cannot be reached: ${causeOf(error)}`,
-    );
+    throw new KubeApiError(0, `the API server cannot be reached: ${messageOf(error)}`);
   }
   const answer = parseAnswer(text);
   if (status >= 200 && status < 300 && answer !== undefined) return answer;
@@ -128,11 +112,6 @@ function parseAnswer(text: string): JsonObject | undefined {
     return undefined;
   }
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
-}
-
-function causeOf(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return messageOf(cause ?? error);
 }
 
 function messageOf(error: unknown): string {

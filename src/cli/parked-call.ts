@@ -18,6 +18,11 @@ export function parkedCalls(run: ServedRun): readonly ParkedCall[] {
   return run.status?.parked ?? [];
 }
 
+/** Those of them that nobody has decided: a decision stands in the Run before the controller carries it out. */
+export function undecidedCalls(run: ServedRun): readonly ParkedCall[] {
+  return parkedCalls(run).filter(({ id }) => run.spec.decisions?.[id] === undefined);
+}
+
 /** One line for each parked call, for lists in messages. */
 export function parkedLines(run: ServedRun): string[] {
   const lines = parkedCalls(run).map((call) => `  ${call.id}  ${visibleText(`${call.tool}  ${call.reason}`)}`);

@@ -3,7 +3,7 @@ import { labels } from "../api/group.ts";
 import { stringifyExact } from "../base/exact-json.ts";
 import { visibleText } from "../base/visible-text.ts";
 import { type ConnectionFlags, connect, withConnectionFlags } from "./connection.ts";
-import { parkedCalls } from "./parked-call.ts";
+import { undecidedCalls } from "./parked-call.ts";
 import { listRuns, type ServedRun } from "./resources.ts";
 import { type Terminal, table } from "./terminal.ts";
 
@@ -19,7 +19,7 @@ export function pendingCommand(command: Command, terminal: Terminal): Command {
       const api = connect(flags);
       const runs = await listRuns(api, flags.allNamespaces ? undefined : api.namespace);
       const waiting = runs
-        .flatMap((run) => parkedCalls(run).map((call) => ({ run, call })))
+        .flatMap((run) => undecidedCalls(run).map((call) => ({ run, call })))
         .sort((left, right) => (left.call.since < right.call.since ? -1 : 1));
       if (flags.output === "json") {
         const entries = waiting.map(({ run, call }) => ({ ...place(run), ...call }));

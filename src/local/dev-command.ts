@@ -1,61 +1,79 @@
 import { dirname, join, resolve } from "node:path";
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError } from "commander";
+import { z } from "zod";
 import { parseDurationMs } from "../base/duration.ts";
+import { HoldpointError } from "../base/errors.ts";
+import { decodeOptions } from "../base/options.ts";
 import { runDev } from "./dev.ts";
 import { type DevOptions, EXIT } from "./dev-options.ts";
 import { standardErrorVoice } from "./voice.ts";
 
-interface DevFlags {
-  readonly approve?: "all" | "none";
-  readonly state?: string;
-  readonly database?: string;
-  readonly pinTimeout: number;
-  readonly output?: "json";
-  readonly logLevel?: string;
-  readonly verbose?: boolean;
-}
+/** Flags as commander gives them: texts, decoded all at once so that every fault is listed. */
+type RawFlags = Readonly<Record<string, string | undefined>>;
 
-/** The command line of `holdpoint dev`. @param run gets the decoded options and gives the exit code */
-export function devCommand(run: (options: DevOptions) => Promise<void>): Command {
-  return new Command("dev")
-    .description("Run the Runs of manifest files here, without a cluster, and go on where an earlier start stopped.")
-    .argument("<files...>", "YAML files with Toolsets, Runs and Secrets")
-    .addOption(new Option("--approve <which>", "decide approvals without asking").choices(["all", "none"]))
-    .option("--state <folder>", "where the state is kept; .holdpoint beside the first file unless set")
-    .option("--database <url>", "a Postgres in place of the one in the process", databaseUrl)
-    .option("--pin-timeout <duration>", "how long a Toolset may take to be pinned", durationMs, 30_000)
-    .addOption(new Option("-o, --output <format>", "the final objects on standard output").choices(["json"]))
-    .addOption(new Option("--log-level <level>", "of the log on standard error").choices(LOG_LEVELS))
-    .option("--verbose", "the same as --log-level info")
-    .action((files: string[], flags: DevFlags) => run(decode(files, flags)));
-}
+const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
-const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"];
-
-function decode(files: readonly string[], flags: DevFlags): DevOptions {
-  const [first = "."] = files;
-  return {
-    files,
-    approve: flags.approve ?? "ask",
-    stateFolder: resolve(flags.state ?? join(dirname(first), ".holdpoint")),
-    databaseUrl: flags.database,
-    pinTimeoutMs: flags.pinTimeout,
-    outputJson: flags.output === "json",
-    logLevel: flags.logLevel ?? (flags.verbose ? "info" : "error"),
-  };
-}
-
-function databaseUrl(text: string): string {
-  if (!/^postgres(ql)?:\/\//.test(text)) throw new InvalidArgumentError("it must begin with postgres://");
-  return text;
-}
-
-function durationMs(text: string): number {
+const durationMs = z.string().transform((text, context) => {
   try {
     return parseDurationMs(text);
   } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : String(error) });
+    return z.NEVER;
   }
+});
+
+const flagsSchema = z.object({
+  "--approve": z.enum(["all", "none"], "must be all or none").optional(),
+  "--state": z.string().min(1, "must name a folder").optional(),
+  "--database": z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
+    .optional(),
+  "--pin-timeout": durationMs,
+  "--output": z.enum(["json"], "must be json").optional(),
+  "--log-level": z.enum(LOG_LEVELS, `must be ${LOG_LEVELS.join(", ")}`).optional(),
+});
+
+/** The command line of `holdpoint dev`. @param run gets the decoded options */
+function devCommand(run: (options: DevOptions) => Promise<void>): Command {
+  return new Command("dev")
+    .description("Run the Runs of manifest files here, without a cluster, and go on where an earlier start stopped.")
+    .argument("<files...>", "YAML files with Toolsets, Runs and Secrets")
+    .option("--approve <all|none>", "decide approvals without asking: all of them, or none")
+    .option("--state <folder>", "where the state is kept; .holdpoint beside the first file unless set")
+    .option("--database <url>", "a Postgres in place of the one in the process")
+    .option("--pin-timeout <duration>", "how long a Toolset may take to be pinned", "30s")
+    .option("-o, --output <json>", "the final objects as JSON on standard output")
+    .option("--log-level <level>", `of the log on standard error: ${LOG_LEVELS.join(", ")}; error unless set`)
+    .option("--verbose", "the same as --log-level info")
+    .addHelpText("after", EXIT_HELP)
+    .action((files: string[], flags: RawFlags & { verbose?: boolean }) => run(decode(files, flags)));
+}
+
+const EXIT_HELP = `
+Exit codes: 0 succeeded (also when it had already), 1 failed or cancelled, or not pinned in time, 2 bad usage or a manifest
+that is refused before anything was stored, 3 only a person or a signal can go on, 130 stopped by Ctrl-C.`;
+
+/** @throws HoldpointError `InvalidOptions` with every fault */
+function decode(files: readonly string[], flags: RawFlags & { verbose?: boolean }): DevOptions {
+  const decoded = decodeOptions(flagsSchema, {
+    "--approve": flags["approve"],
+    "--state": flags["state"],
+    "--database": flags["database"],
+    "--pin-timeout": flags["pinTimeout"],
+    "--output": flags["output"],
+    "--log-level": flags["logLevel"],
+  });
+  const [first = "."] = files;
+  return {
+    files,
+    approve: decoded["--approve"] ?? "ask",
+    stateFolder: resolve(decoded["--state"] ?? join(dirname(first), ".holdpoint")),
+    databaseUrl: decoded["--database"],
+    pinTimeoutMs: decoded["--pin-timeout"],
+    outputJson: decoded["--output"] === "json",
+    logLevel: decoded["--log-level"] ?? (flags.verbose ? "info" : "error"),
+  };
 }
 
 /**
@@ -83,7 +101,9 @@ export async function runHoldpoint(argv: readonly string[]): Promise<number> {
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.succeeded : EXIT.usage;
-    throw error;
+    if (!(error instanceof HoldpointError)) throw error;
+    voice.say(`${error.message}\nSee holdpoint dev --help.`);
+    return EXIT.usage;
   } finally {
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
   }

@@ -13,7 +13,6 @@ import { DevSession, type NamedObjects, type SessionEnd } from "./dev-session.ts
 import { lockFolder } from "./folder-lock.ts";
 import { howToDecide } from "./local-decisions.ts";
 import { applyRun, isFinished, planRuns, type RunPlan, replaceRun } from "./local-runs.ts";
-import { openJournal, startLocalWorld } from "./local-world.ts";
 import { type LocalManifest, ofKind, readManifests } from "./manifests.ts";
 import { ObjectProgress, resultText } from "./object-progress.ts";
 import type { Voice } from "./voice.ts";
@@ -102,6 +101,8 @@ const APPLIED_KINDS = ["Secret", "ConfigMap", "Toolset", "Credential"] as const 
 /** Stores the objects, starts everything, watches, and stops everything. */
 async function work({ store, manifests, plans, named, options, voice, stop }: Work): Promise<SessionEnd> {
   const user = userName();
+  // Loaded only now: a fault of a manifest, or a run that is done, is told without compiler and database.
+  const { openJournal, startLocalWorld } = await import("./local-world.ts");
   const sql = await openJournal(options);
   try {
     for (const kind of APPLIED_KINDS) for (const { object } of ofKind(manifests, kind)) await store.apply(kind, object);
