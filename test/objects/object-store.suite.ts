@@ -15,18 +15,18 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
   async function withRun(name = "r1"): Promise<StoreFixture & { run: StoredObject; key: ObjectKey }> {
     const fixture = await open();
     const key = { namespace: fixture.namespace, name };
-    const run = await fixture.store.create("Run", { metadata: key, spec: runSpec("one") });
+    const run = await fixture.store.create("Run", { metadata: key, spec: runSpec("1h") });
     return { ...fixture, run, key };
   }
 
   test("a created object has an identity, and cannot be created twice", async () => {
     const { store, run, key } = await withRun();
-    expect(run).toMatchObject({ apiVersion: "holdpoint.dev/v1alpha1", kind: "Run", spec: runSpec("one") });
+    expect(run).toMatchObject({ apiVersion: "holdpoint.dev/v1alpha1", kind: "Run", spec: runSpec("1h") });
     expect(run.metadata).toMatchObject({ ...key, generation: 1 });
     expect(run.metadata.uid).toMatch(/^[0-9a-f-]{36}$/);
     expect(Date.parse(run.metadata.creationTimestamp)).toBeGreaterThan(0);
     expect(await store.read("Run", key)).toEqual(run);
-    await expect(store.create("Run", { metadata: key, spec: runSpec("two") })).rejects.toMatchObject({
+    await expect(store.create("Run", { metadata: key, spec: runSpec("2h") })).rejects.toMatchObject({
       name: "ObjectStoreError",
       reason: "Exists",
     });
@@ -45,7 +45,7 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
     expect(made).toMatchObject({ metadata, data: { "tools.d.ts": "…" }, immutable: true });
     expect(made.metadata.generation).toBe(0);
     const bad = { namespace, name: "Not_A_Name" };
-    const refusal = store.create("Run", { metadata: bad, spec: runSpec("x") });
+    const refusal = store.create("Run", { metadata: bad, spec: runSpec("5h") });
     await expect(refusal).rejects.toMatchObject({
       reason: "Refused",
       message: expect.stringContaining("metadata.name"),
@@ -54,13 +54,17 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
 
   test("[semantics 14.4] a status is written once: an equal one leaves the resourceVersion", async () => {
     const { store, run, key } = await withRun();
-    const status = { phase: "Running", calls: { total: 1 } };
+    const status = { phase: "Running", calls: { total: 1, succeeded: 0, failed: 0, parked: 0, inFlight: 1 } };
     const written = await store.writeStatus("Run", run, status);
     expect(written.status).toEqual(status);
     expect(written.spec).toEqual(run.spec);
     expect(written.metadata.generation).toBe(1);
     expect(written.metadata.resourceVersion).not.toBe(run.metadata.resourceVersion);
-    const reordered = { calls: { total: 1 }, phase: "Running", error: undefined };
+    const reordered = {
+      calls: { total: 1, succeeded: 0, failed: 0, parked: 0, inFlight: 1 },
+      phase: "Running",
+      error: undefined,
+    };
     const again = await store.writeStatus("Run", written, reordered);
     expect(again.metadata.resourceVersion).toBe(written.metadata.resourceVersion);
     expect((await store.read("Run", key))?.metadata.resourceVersion).toBe(written.metadata.resourceVersion);
@@ -68,7 +72,11 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
 
   test("a status replaces the one before: what it leaves out is gone, and null is a value", async () => {
     const { store, run } = await withRun();
-    const before = await store.writeStatus("Run", run, { phase: "Running", wakeAt: "soon", result: [1] });
+    const before = await store.writeStatus("Run", run, {
+      phase: "Running",
+      wakeAt: "2030-01-01T00:00:00Z",
+      result: [1],
+    });
     const after = await store.writeStatus("Run", before, { phase: "Succeeded", result: { empty: null } });
     expect(after.status).toEqual({ phase: "Succeeded", result: { empty: null } });
   });
@@ -103,7 +111,7 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
     const written = await store.writeStatus("Run", run, { phase: "Running" });
     const annotated = await store.patchMetadata("Run", written, { annotations: { a: "1", b: "2" } });
     expect(annotated.metadata).toMatchObject({ generation: 1, annotations: { a: "1", b: "2" } });
-    const changed = await setSpec(key, runSpec("two"));
+    const changed = await setSpec(key, runSpec("2h"));
     expect(changed.metadata).toMatchObject({ generation: 2, uid: run.metadata.uid });
     expect(changed.status).toEqual({ phase: "Running" });
     const cleared = await store.patchMetadata("Run", changed, { annotations: { a: null } });
@@ -137,7 +145,7 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
 
   test("list gives all objects of a kind, or those of one namespace", async () => {
     const { store, namespace } = await withRun("r1");
-    await store.create("Run", { metadata: { namespace, name: "r2" }, spec: runSpec("two") });
+    await store.create("Run", { metadata: { namespace, name: "r2" }, spec: runSpec("2h") });
     const mine = await store.list("Run", namespace);
     expect(mine.map((run) => run.metadata.name).sort()).toEqual(["r1", "r2"]);
     expect(mine[0]).toMatchObject({ apiVersion: "holdpoint.dev/v1alpha1", kind: "Run" });
@@ -153,10 +161,10 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
     expect(mine()).toEqual([`${namespace}/r1`]);
     expect(cache.get(key)).toEqual(run);
 
-    const changed = await setSpec(key, runSpec("two"));
+    const changed = await setSpec(key, runSpec("2h"));
     await expect.poll(() => cache.get(key), POLL).toEqual(changed);
-    await store.create("Run", { metadata: { namespace, name: "r2" }, spec: runSpec("new") });
-    await expect.poll(() => cache.get({ namespace, name: "r2" })?.spec, POLL).toEqual(runSpec("new"));
+    await store.create("Run", { metadata: { namespace, name: "r2" }, spec: runSpec("4h") });
+    await expect.poll(() => cache.get({ namespace, name: "r2" })?.spec, POLL).toEqual(runSpec("4h"));
     expect([...cache.all()].filter((item) => item.metadata.namespace === namespace)).toHaveLength(2);
     await store.delete("Run", key);
     await expect.poll(() => cache.get(key), POLL).toBeUndefined();
@@ -172,7 +180,7 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
     });
     await store.watch("Run", (key) => void heard.push(`${key.namespace}/${key.name}`));
     expect(heard).toContain(`${namespace}/r1`);
-    await store.create("Run", { metadata: { namespace, name: "r2" }, spec: runSpec("two") });
+    await store.create("Run", { metadata: { namespace, name: "r2" }, spec: runSpec("2h") });
     await expect.poll(() => heard, POLL).toContain(`${namespace}/r2`);
   });
 
@@ -180,18 +188,19 @@ export function describeObjectStore(open: () => Promise<StoreFixture>): void {
     const { store, namespace, setSpec, key } = await withRun();
     const told: string[] = [];
     await store.watch("Run", (changed) => void told.push(changed.namespace));
-    await setSpec(key, runSpec("two"));
+    await setSpec(key, runSpec("2h"));
     await expect.poll(() => told.filter((item) => item === namespace).length, POLL).toBe(2);
     await store.close();
-    await setSpec(key, runSpec("three")).catch(() => undefined);
+    await setSpec(key, runSpec("3h")).catch(() => undefined);
     expect(told.filter((item) => item === namespace)).toHaveLength(2);
     onTestFinished(() => store.close());
   });
 }
 
+/** What a user may change on a Run that exists: everything else in its spec is immutable. */
+function runSpec(ttlAfterFinished: string): Record<string, unknown> {
+  return { toolset: { name: "triage" }, script: "export default 1", ttlAfterFinished };
+}
+
 /** How long a change may take to reach a watch. */
 const POLL = { timeout: 10_000, interval: 10 };
-
-function runSpec(script: string): Record<string, unknown> {
-  return { toolset: { name: "triage" }, script };
-}
