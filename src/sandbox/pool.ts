@@ -30,6 +30,8 @@ const SHARED_GRACE_MS = 50;
 const OWN_GRACE_MS = 250;
 /** Threads that died under one script before it is given up. */
 const DEATHS_MAX = 3;
+/** Threads in a row that died while a script waited for its turn there, before its caller is told. */
+const LOSSES_MAX = 10;
 /** Runs known to need a thread of their own, so that one that is started again does not begin on a shared one. */
 const HEAVY_RUNS_MAX = 10_000;
 
@@ -127,14 +129,18 @@ class Pool implements SandboxPool {
       return;
     }
     if (script.told === undefined) {
-      this.#settle(script, (pending) => pending.reject(new ScriptLost("the script's instance was lost")));
-      this.$dispose(script);
+      this.#giveUp(script);
       return;
     }
     const chosen = script.isHeavy ? this.#ownThread() : this.#sharedThread();
     chosen.scriptIds.add(script.id);
     script.thread = chosen;
     this.#post(script, chosen, { spec: script.spec, deliveries: script.told });
+  }
+
+  #giveUp(script: PooledScript): void {
+    this.#settle(script, (pending) => pending.reject(new ScriptLost("the script's instance was lost")));
+    script.dispose();
   }
 
   #post(
@@ -181,6 +187,7 @@ class Pool implements SandboxPool {
       this.#moveToOwnThread(script);
       return;
     }
+    script.losses = 0;
     if (turn.state.kind === "failed") this.#leave(script);
     this.#settle(script, (pending) => pending.resolve(turn));
   }
@@ -204,7 +211,9 @@ class Pool implements SandboxPool {
       if (script === undefined) continue;
       script.thread = undefined;
       if (script.pending === undefined) continue;
+      script.losses += 1;
       if (id === culpritId) this.#punish(script, thread);
+      else if (script.losses >= LOSSES_MAX) this.#giveUp(script);
       else this.#send(script);
     }
   }
@@ -273,7 +282,10 @@ class PooledScript implements Script {
   thread: SandboxThread | undefined;
   pending: PendingTurn | undefined;
   isHeavy = false;
+  /** Threads that died while they ran this script. */
   deaths = 0;
+  /** Threads that died while this script waited for its turn there, since its last turn. */
+  losses = 0;
   #isDisposed = false;
 
   constructor(id: number, spec: ScriptSpec, pool: Pool) {
