@@ -12,7 +12,8 @@ import { readableFaults } from "./validation-faults.ts";
 /**
  * Checks a value against one schema and lists all faults with their JSON paths (`$.labels[0]`), none when it fits.
  * Defaults are never applied, nothing is converted, and the value stays as it is (semantics 2.2, 4.1). Bigints are integers;
- * bounds, enums and uniqueness compare them as the nearest doubles. Values stand in no message: they may be secrets.
+ * bounds, enums and uniqueness compare them as the nearest doubles. What a schema says of a property named `__proto__` is not
+ * enforced. Values stand in no message: they may be secrets.
  */
 export type Validator = (value: Json) => readonly Fault[];
 

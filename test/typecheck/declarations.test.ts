@@ -47,7 +47,7 @@ const propertyName = fc.constantFrom(
   "kebab-key",
   "*/",
   "$ref",
-  "__proto__",
+  "valueOf",
   "constructor",
   "toString",
   "new\nline",
