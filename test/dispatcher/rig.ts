@@ -11,7 +11,7 @@ import { admitRun, cancelRun, type RunView, sendSignal, viewRuns } from "../../s
 import { type Sql, toolsetChannel } from "../../src/journal/sql.ts";
 import { observeToolset, readToolsets } from "../../src/journal/toolsets.ts";
 import { eventually } from "./eventually.ts";
-import { createDatabase } from "./tmp-postgres.ts";
+import { createDatabase } from "../postgres/postgres.ts";
 
 const program = join(resolve(import.meta.dirname, "../.."), "src/bin/dispatcher.ts");
 

@@ -1,0 +1,159 @@
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import pg from "pg";
+import { choosePostgres, probePostgres } from "./providers.ts";
+
+const run = promisify(execFile);
+const WATCHDOG = join(import.meta.dirname, "watchdog.ts");
+const START_TIMEOUT_MS = 60_000;
+/** Where tests find the server that the global set-up started. */
+const URL_VARIABLE = "HOLDPOINT_TEST_POSTGRES_URL";
+
+/** A Postgres server of the tests' own. */
+export interface TestPostgres {
+  /** URL of its maintenance database. */
+  readonly url: string;
+  /** `immediate` is a crash: what was not committed is lost, and recovery runs at the next start. */
+  stop(mode: "fast" | "immediate"): Promise<void>;
+  start(): Promise<void>;
+  /** Stops it and removes its data. */
+  close(): Promise<void>;
+}
+
+/** Starts a server, by whatever this machine offers. With fsync on: the tests are about what survives. */
+export async function startPostgres(): Promise<TestPostgres> {
+  const provider = choosePostgres(probePostgres());
+  if (provider.kind === "handed") return { url: provider.url, stop: cannotStop, start: cannotStop, close: async () => {} };
+  if (provider.kind === "docker") return await startContainer();
+  return await startBinaries(provider.folder);
+}
+
+async function cannotStop(): Promise<void> {
+  throw new Error("a server that was handed over is not stopped by a test");
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+/** Postgres refuses to run as root: it then runs as the user `postgres`, or as nobody. */
+function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const user of ["postgres", "nobody"]) {
+    try {
+      const id = (flag: string) => Number(execFileSync("id", [flag, user], { encoding: "utf8" }));
+      return { uid: id("-u"), gid: id("-g") };
+    } catch {
+      // Not on this machine; the next one is tried.
+    }
+  }
+  throw new Error("Postgres does not run as root, and there is neither a user postgres nor nobody");
+}
+
+async function startBinaries(folder: string): Promise<TestPostgres> {
+  const user = serverUser();
+  const data = mkdtempSync(join(tmpdir(), "holdpoint-postgres-"));
+  if (user) chownSync(data, user.uid, user.gid);
+  const as = user ? { ...user, cwd: data } : { cwd: data };
+  await run(join(folder, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"], as);
+  const port = await freePort();
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const settings = [`port=${port}`, "listen_addresses=127.0.0.1", `unix_socket_directories=${data}`, "max_connections=200"];
+  const command = [join(folder, "postgres"), "-D", data, ...settings.flatMap((setting) => ["-c", setting])];
+  let server: ReturnType<typeof spawn> | undefined;
+  const start = async () => {
+    // The watchdog ends the server when this process is gone, however it went.
+    const spec = JSON.stringify({ command, cwd: data, ...(user ?? {}) });
+    server = spawn(process.execPath, [WATCHDOG, spec], { stdio: ["pipe", "inherit", "ignore"] });
+    await answers(url);
+  };
+  const stop = async (mode: "fast" | "immediate") => {
+    const stopping = server;
+    if (!stopping) return;
+    server = undefined;
+    const exited = new Promise((resolve) => stopping.once("exit", resolve));
+    stopping.stdin?.end(mode);
+    await exited;
+  };
+  await start();
+  return {
+    url,
+    start,
+    stop,
+    close: async () => {
+      await stop("immediate");
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startContainer(): Promise<TestPostgres> {
+  const port = await freePort();
+  const published = ["-p", `127.0.0.1:${port}:5432`, "-e", "POSTGRES_HOST_AUTH_METHOD=trust"];
+  const { stdout } = await run("docker", ["run", "-d", "--rm", ...published, "postgres:17-alpine", "-c", "max_connections=200"]);
+  const id = stdout.trim();
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  await answers(url);
+  return {
+    url,
+    stop: async (mode) => void (await run("docker", ["kill", "-s", mode === "fast" ? "INT" : "QUIT", id])),
+    start: cannotStop,
+    close: async () => void (await run("docker", ["rm", "-f", id])),
+  };
+}
+
+async function answers(url: string): Promise<void> {
+  const deadlineMs = performance.now() + START_TIMEOUT_MS;
+  for (;;) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      await client.query("select 1");
+      await client.end();
+      return;
+    } catch (error) {
+      await client.end().catch(() => {});
+      if (performance.now() > deadlineMs) throw new Error(`Postgres did not answer within ${START_TIMEOUT_MS} ms`, { cause: error });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+/** Makes the server known to the test processes. */
+export function publishUrl(url: string): void {
+  process.env[URL_VARIABLE] = url;
+}
+
+let names = 0;
+
+/** A new, empty database on the server that the global set-up started. */
+export async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
+  const server = process.env[URL_VARIABLE];
+  if (server === undefined) throw new Error("no Postgres server: the test's project needs the global set-up test/postgres/global-setup.ts");
+  names += 1;
+  const name = `holdpoint_test_${process.pid}_${Date.now()}_${names}`;
+  await maintain(server, `create database ${name} encoding 'UTF8' template template0`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => maintain(server, `drop database if exists ${name} with (force)`) };
+}
+
+async function maintain(url: string, statement: string): Promise<void> {
+  const client = new pg.Client(url);
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
