@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { type Json, type JsonObject, parseExact, stringifyExact } from "../../src/base/exact-json.ts";
+import { type JsonObject, parseExact, stringifyExact } from "../../src/base/exact-json.ts";
 import { Ledger } from "./ledger.ts";
-import { type Behaviour, defaultBehaviour, type Fault, takeFault } from "./ledger-behaviour.ts";
+import { type Behaviour, defaultBehaviour } from "./ledger-behaviour.ts";
+import { serveCall } from "./ledger-call.ts";
+import { end, errorText, event, message, reply, startStream } from "./ledger-replies.ts";
+import { type Seen, State } from "./ledger-state.ts";
 
-const idempotencyKey = "codes.rewind/idempotency-key";
 const modern = "2026-07-28";
 
 export interface LedgerServer {
@@ -26,19 +27,6 @@ export interface LedgerServer {
   /** Forgets all sessions, as a restarted server does. */
   forgetSessions(): void;
   close(): Promise<void>;
-}
-
-export interface Seen {
-  /** Requests by JSON-RPC method. */
-  readonly methods: Record<string, number>;
-  /** The headers and `_meta` of the last `tools/call`. */
-  lastHeaders: IncomingMessage["headers"];
-  lastMeta: JsonObject;
-  /** Ids that `notifications/cancelled` named, and calls whose connection the client closed before the answer. */
-  readonly cancelledIds: Json[];
-  closedByClient: number;
-  /** Answers of the client to questions of the server. */
-  readonly clientAnswers: JsonObject[];
 }
 
 export type ControlCommand = Partial<Behaviour> & { readonly release?: boolean; readonly forgetSessions?: boolean };
@@ -71,37 +59,6 @@ export async function startLedgerServer(
     forgetSessions: () => state.sessions.clear(),
     close: () => closeServer(http),
   };
-}
-
-class State {
-  readonly ledger: Ledger;
-  readonly behaviour: Behaviour;
-  readonly sessions = new Set<string>();
-  readonly held = new Set<() => void>();
-  /** Answers of streams that ended early, by event id, for their resumption. */
-  readonly resumable = new Map<string, string>();
-  readonly seen: Seen = {
-    methods: {},
-    lastHeaders: {},
-    lastMeta: {},
-    cancelledIds: [],
-    closedByClient: 0,
-    clientAnswers: [],
-  };
-
-  constructor(ledger: Ledger, behaviour: Behaviour) {
-    this.ledger = ledger;
-    this.behaviour = behaviour;
-  }
-
-  hold(): Promise<void> {
-    return new Promise((resolve) => this.held.add(resolve));
-  }
-
-  release(): void {
-    for (const go of this.held) go();
-    this.held.clear();
-  }
 }
 
 async function serve(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -169,7 +126,7 @@ async function answer(
   if (method === "tools/list") {
     return reply(state, response, id, `"result":${listingText(state.behaviour, params as JsonObject, isModern)}`);
   }
-  if (method === "tools/call") return call(state, request, response, id, params as JsonObject, isModern);
+  if (method === "tools/call") return serveCall(state, request, response, id, params as JsonObject, isModern);
   return reply(state, response, id, errorText(-32601, "no such method"), isModern ? 404 : 200);
 }
 
@@ -181,85 +138,6 @@ function listingText(behaviour: Behaviour, params: JsonObject, isModern: boolean
   const next = start + paging;
   const cursor = next < tools.length ? { nextCursor: String(next) } : {};
   return stringifyExact({ ...extra, tools: tools.slice(start, next), ...cursor });
-}
-
-async function call(
-  state: State,
-  request: IncomingMessage,
-  response: ServerResponse,
-  id: Json,
-  params: JsonObject,
-  isModern: boolean,
-): Promise<void> {
-  const tool = String(params["name"]);
-  const meta = (params["_meta"] ?? {}) as JsonObject;
-  state.seen.lastHeaders = request.headers;
-  state.seen.lastMeta = meta;
-  response.once("close", () => {
-    if (!response.writableFinished) state.seen.closedByClient += 1;
-  });
-  const fault = takeFault(state.behaviour, tool);
-  if (fault?.kind === "dropBefore") return void request.socket.destroy();
-  if (fault?.kind === "status") {
-    for (const [name, value] of Object.entries(fault.headers ?? {})) response.setHeader(name, value);
-    return end(response, fault.status, fault.body ?? "", "text/plain");
-  }
-  if (fault?.kind === "holdBefore") await state.hold();
-  if (fault?.kind === "delay") await delay(fault.ms);
-  if (fault?.kind === "error") return reply(state, response, id, errorText(fault.code, fault.message));
-  const resultText = perform(state, tool, String(meta[idempotencyKey] ?? ""), params["arguments"], fault, isModern);
-  if (fault?.kind === "dropAfter") return void request.socket.destroy();
-  if (fault?.kind === "cutAnswer") return cutAnswer(response);
-  if (fault?.kind === "hold") await state.hold();
-  if (fault?.kind === "raw") return end(response, 200, fault.body, fault.contentType ?? "application/json");
-  if (fault?.kind === "endStream")
-    return endEarly(state, response, fault.eventId, message(id, `"result":${resultText}`));
-  if (fault?.kind === "progress") await sendProgress(response, fault, meta["progressToken"]);
-  return reply(state, response, id, `"result":${resultText}`);
-}
-
-/** The effect, once per key, entered into the ledger. Returns the result's text. */
-function perform(
-  state: State,
-  tool: string,
-  key: string,
-  args: Json | undefined,
-  fault: Fault | undefined,
-  isModern: boolean,
-): string {
-  const { ledger, behaviour } = state;
-  const original = behaviour.deduplicates ? ledger.original(key) : undefined;
-  const argumentsText = stringifyExact(args ?? {});
-  const effects = ledger.entries.filter((entry) => entry.effect).length + 1;
-  const fallback = `{${isModern ? `"resultType":"complete",` : ""}"content":[],"structuredContent":{"effect":${effects},"arguments":${argumentsText}}}`;
-  const chosen = fault?.kind === "result" ? fault.resultText : (behaviour.results[tool] ?? fallback);
-  const resultText = original?.resultText ?? chosen;
-  ledger.record({ atMs: Date.now(), tool, key, argumentsText, effect: !original, resultText });
-  return resultText;
-}
-
-function cutAnswer(response: ServerResponse): void {
-  response.writeHead(200, { "content-type": "application/json", "content-length": 500 });
-  response.write('{"jsonrpc":"2.0",', () => response.socket?.resetAndDestroy());
-}
-
-async function sendProgress(
-  response: ServerResponse,
-  fault: Extract<Fault, { kind: "progress" }>,
-  token: Json | undefined,
-): Promise<void> {
-  startStream(response);
-  for (let progress = 1; progress <= fault.count && token !== undefined; progress++) {
-    const params = { progressToken: token, progress, total: fault.count, message: `step ${progress}` };
-    response.write(event(`{"jsonrpc":"2.0","method":"notifications/progress","params":${stringifyExact(params)}}`));
-    await delay(fault.everyMs);
-  }
-}
-
-function endEarly(state: State, response: ServerResponse, eventId: string | undefined, rest: string): void {
-  startStream(response);
-  if (eventId !== undefined) state.resumable.set(eventId, rest);
-  response.end(eventId === undefined ? ": nothing\n\n" : `id: ${eventId}\nretry: 20\ndata: \n\n`);
 }
 
 function resume(state: State, request: IncomingMessage, response: ServerResponse): void {
@@ -293,35 +171,6 @@ function refuseModern(state: State, response: ServerResponse, request: JsonObjec
       if (method !== "server/discover") return reply(state, response, id, errorText(-32600, "unexpected"));
       return reply(state, response, id, `"result":{"supportedVersions":["2025-11-25"],"capabilities":{}}`);
   }
-}
-
-function reply(state: State, response: ServerResponse, id: Json, outcome: string, status = 200): void {
-  const text = message(id, outcome);
-  if (response.headersSent) return void response.end(event(text));
-  if (!state.behaviour.stream || status !== 200) return end(response, status, text, "application/json");
-  startStream(response);
-  response.end(event(text));
-}
-
-function startStream(response: ServerResponse): void {
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-}
-
-function message(id: Json, outcome: string): string {
-  return `{"jsonrpc":"2.0","id":${stringifyExact(id)},${outcome}}`;
-}
-
-function errorText(code: number, text: string, dataText?: string): string {
-  const data = dataText === undefined ? "" : `,"data":${dataText}`;
-  return `"error":{"code":${code},"message":${JSON.stringify(text)}${data}}`;
-}
-
-function event(data: string): string {
-  return `event: message\ndata: ${data}\n\n`;
-}
-
-function end(response: ServerResponse, status: number, body: string, contentType: string): void {
-  response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(body) }).end(body);
 }
 
 function control(state: State, request: IncomingMessage, response: ServerResponse, body: string): void {

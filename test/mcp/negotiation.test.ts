@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { attempt, ledgerServer, mcpSource, structured } from "./fixtures.ts";
+import { attempt, httpServer, ledgerServer, mcpSource, structured } from "./fixtures.ts";
 
 test.each([
   ["both", "2026-07-28", {}],
@@ -24,6 +24,21 @@ test.each([
     expect(server.ledger.effects()).toEqual({ "run-1/1": 1 });
   },
 );
+
+test("a server that refuses a protocol and offers it at once is asked again", async () => {
+  let asked = 0;
+  const url = await httpServer((_request, response, body) => {
+    const { id, method } = JSON.parse(body) as { id: number; method: string };
+    response.setHeader("content-type", "application/json");
+    const data = { supported: ["2026-07-28"], requested: "2026-07-28" };
+    const error = { code: -32022, message: "Unsupported protocol version", data };
+    const result = method === "tools/call" ? { content: [] } : { supportedVersions: ["2026-07-28"], capabilities: {} };
+    response.statusCode = asked === 0 ? 400 : 200;
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, ...(asked++ === 0 ? { error } : { result }) }));
+  });
+  expect(await mcpSource(url).call(attempt())).toMatchObject({ kind: "answered" });
+  expect(asked).toBe(3);
+});
 
 test("one handshake serves all calls, also those that wait for it together [semantics 4.5]", async () => {
   const server = await ledgerServer({ eras: "legacy", sessions: true });

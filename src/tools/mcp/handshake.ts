@@ -45,12 +45,11 @@ export async function shakeHands(connection: Connection, choice: ProtocolChoice,
 /** Asks for the modern protocol. `undefined`: the server is there, and most likely speaks an older one. */
 async function discover(connection: Connection, choice: ProtocolChoice, signal: AbortSignal): Promise<Era | undefined> {
   const era: Era = { kind: "modern", protocol: modernProtocol, capabilities: {} };
-  const reply = await connection.request(era, connection.nextId(), {
-    method: "server/discover",
-    paramsText: stringifyExact({ _meta: modernEnvelope }),
-    bytesMax: handshakeBytesMax,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]),
-  });
+  let reply = await probe(connection, era, signal);
+  // A server in between versions refuses the protocol and offers it in the same breath: it is asked once more.
+  if (reply.kind === "sessionLost" && reply.supportedProtocols?.includes(modernProtocol)) {
+    reply = await probe(connection, era, signal);
+  }
   if (reply.kind === "answer" && reply.answer.kind === "result" && isObject(reply.answer.result)) {
     const { supportedVersions, capabilities, serverInfo, _meta } = reply.answer.result;
     if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernProtocol)) return undefined;
@@ -61,6 +60,15 @@ async function discover(connection: Connection, choice: ProtocolChoice, signal: 
   const final = unreachable || reply.kind === "unauthorized" || hopelessStatuses.has(reply.status) || signal.aborted;
   if (final || (choice !== "Auto" && reply.kind !== "answer")) throw failure(reply, "server/discover");
   return undefined;
+}
+
+function probe(connection: Connection, era: Era, signal: AbortSignal): Promise<Reply> {
+  return connection.request(era, connection.nextId(), {
+    method: "server/discover",
+    paramsText: stringifyExact({ _meta: modernEnvelope }),
+    bytesMax: handshakeBytesMax,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]),
+  });
 }
 
 /** The handshake of the older protocols, which may open a session. */

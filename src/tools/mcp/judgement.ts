@@ -1,13 +1,14 @@
 import type { Clock } from "../../base/clock.ts";
+import type { Json } from "../../base/exact-json.ts";
 import type { LaneEnd } from "./http-lane.ts";
 import type { Answer, ReplyReader } from "./reply.ts";
-import { unsupportedProtocolCode } from "./wire.ts";
+import { isObject, unsupportedProtocolCode } from "./wire.ts";
 
 /** How one request to the server ended, whatever its method. `status` is 0 when no response came. */
 export type Reply = { readonly status: number } & (
   | { readonly kind: "answer"; readonly answer: Answer; readonly bytes: number; readonly sessionId?: string }
   /** The server does not know this session or protocol any more: it looked no further (semantics 5.3). */
-  | { readonly kind: "sessionLost"; readonly cause: string }
+  | { readonly kind: "sessionLost"; readonly cause: string; readonly supportedProtocols?: readonly Json[] }
   | { readonly kind: "unauthorized"; readonly cause: string }
   | { readonly kind: "notSent"; readonly cause: string; readonly retryAfterMs?: number }
   | { readonly kind: "interrupted"; readonly cause: string; readonly retryAfterMs?: number }
@@ -40,7 +41,8 @@ export function judge(asked: Asked, reader: ReplyReader, end: LaneEnd, clock: Cl
   const retry = retryAfter(reader, clock);
   if (status === tooManyRequests) return { kind: "notSent", status, cause: "HTTP 429: too many requests", ...retry };
   if (isSessionRefusal(asked, status, answer)) {
-    return { kind: "sessionLost", status, cause: `HTTP ${status}: the server does not know the session` };
+    const cause = `HTTP ${status}: the server does not know the session`;
+    return { kind: "sessionLost", status, cause, ...supportedProtocols(answer) };
   }
   if (status === 401 || status === 403) {
     return { kind: "unauthorized", status, cause: `HTTP ${status}: the server refused the credential` };
@@ -56,7 +58,8 @@ function judgeSuccess(asked: Asked, reader: ReplyReader, answer: Answer | undefi
   const { status } = reader;
   if (!answer) return { kind: "interrupted", status, cause: reader.fault ?? lostCause(reader, "no answer") };
   if (asked.era === "modern" && answer.kind === "error" && answer.error.code === unsupportedProtocolCode) {
-    return { kind: "sessionLost", status, cause: "the server does not speak this protocol any more" };
+    const cause = "the server does not speak this protocol any more";
+    return { kind: "sessionLost", status, cause, ...supportedProtocols(answer) };
   }
   const sessionId = reader.headers["mcp-session-id"];
   return {
@@ -76,6 +79,12 @@ function isSessionRefusal(asked: Asked, status: number, answer: Answer | undefin
   }
   if (asked.sessionId === undefined) return status === 400 && /not initialized/i.test(error?.message ?? "");
   return status === 404 || ((status === 400 || status === 401) && sessionWords.test(error?.message ?? ""));
+}
+
+/** What the server offers instead, when it refused the protocol. */
+function supportedProtocols(answer: Answer | undefined): { readonly supportedProtocols?: readonly Json[] } {
+  const data = answer?.kind === "error" ? answer.error.data : undefined;
+  return isObject(data) && Array.isArray(data["supported"]) ? { supportedProtocols: data["supported"] } : {};
 }
 
 function lostCause(reader: ReplyReader, cause: string): string {
