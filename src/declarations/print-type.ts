@@ -74,6 +74,9 @@ export function printComment(notes: readonly string[], wordsMax: number, indent:
 const PROMPT_CHOICES_MAX = 40;
 const PROMPT_PARTS_MAX = 400;
 
+/** Parts of a type that only let the checker accept what is right anyway: a bigint for a number, what objects inherit. */
+const FOR_THE_CHECKER = /^(?:bigint|Object\["\w+"\])$/;
+
 /** Writes the types of one tool on one line each: named types are written where they are used, once inside themselves. */
 export class PromptTypes {
   readonly #definition: (reference: string) => TypeNode;
@@ -101,7 +104,7 @@ export class PromptTypes {
         return this.#object(node);
       case "union": {
         const shown = node.of
-          .filter((part) => part.kind !== "plain" || part.text !== "bigint")
+          .filter((part) => part.kind !== "plain" || !FOR_THE_CHECKER.test(part.text))
           .slice(0, PROMPT_CHOICES_MAX);
         const parts = shown.map((part) => (part.kind === "intersection" ? this.#grouped(part) : this.print(part)));
         return [...parts, ...(node.of.length > PROMPT_CHOICES_MAX ? ["…"] : [])].join(" | ");

@@ -126,12 +126,20 @@ function objectType(schema: JsonObject, inside: Surroundings): TypeNode {
   return { kind: "object", members: [], index: union(types) };
 }
 
+/** What every object has under the name of an optional member must fit it, or no object without that member would. */
+function orInherited(name: string, type: TypeNode): TypeNode {
+  if (!Object.hasOwn(Object.prototype, name) || name.startsWith("__")) return type;
+  return union([type, plain(`Object["${name}"]`)]);
+}
+
 function membersOf(schema: JsonObject, use: TypeUse): Member[] {
   const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
   const properties = Object.entries(isObject(schema["properties"]) ? schema["properties"] : {});
   const members = properties.map(([name, property]): Member => {
     const notes = isObject(property) ? schemaNotes(property) : [];
-    return { name, optional: !required.delete(name), type: typeOf(property, standingAlone(use)), notes };
+    const optional = !required.delete(name);
+    const type = typeOf(property, standingAlone(use));
+    return { name, optional, type: optional && use === "arguments" ? orInherited(name, type) : type, notes };
   });
   const unnamed = [...required].filter((name) => typeof name === "string");
   return [...members, ...unnamed.map((name) => ({ name, optional: false, type: UNKNOWN, notes: [] }))];
