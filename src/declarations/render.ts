@@ -20,11 +20,20 @@ const PROMPT_WORDS_MAX = 200;
 /** Largest declarations with words: a ConfigMap holds 1 MiB, and the prompt text stands in it too. */
 const DECLARATION_LENGTH_MAX = 700 * 1024;
 
+/** What was rendered before: many runs ask for the declarations of one pin, which never changes. */
+const rendered = new WeakMap<Pin, Declarations>();
+
 /**
  * Renders a pin's declarations. Pure: the same pin always gives the same texts. Where they would be too large for a
  * ConfigMap the words are left out first.
  */
 export function renderDeclarations(pin: Pin): Declarations {
+  const declarations = rendered.get(pin) ?? render(pin);
+  rendered.set(pin, declarations);
+  return declarations;
+}
+
+function render(pin: Pin): Declarations {
   const tools = pin.content.tools.map((tool) => ({ tool, types: toolTypes(tool) }));
   const groups = Map.groupBy(tools, ({ tool }) => tool.group);
   const withWords = declarationText(groups, DECLARATION_WORDS_MAX);

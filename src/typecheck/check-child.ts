@@ -1,3 +1,4 @@
+import { Worker } from "node:worker_threads";
 import { checkScript } from "./check-script.ts";
 import type { CheckRequest } from "./checker.ts";
 
@@ -5,6 +6,7 @@ import type { CheckRequest } from "./checker.ts";
  * The checking process: takes a request, gives its result, and takes the next. Loaded once, it keeps the compiler's library
  * and the declarations of recent pins. Its first message says that it is ready. It ends with its parent.
  */
+new Worker(new URL("./parent-watch.ts", import.meta.url)).unref();
 process.on("disconnect", () => process.exit(0));
 process.on("message", (request: CheckRequest) => {
   process.send?.(checkScript(request));

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { expect, test } from "vitest";
 import { createScriptChecker } from "../../src/typecheck/checker.ts";
 
@@ -10,6 +11,7 @@ type Leaf<T> = T[keyof T];
 const all: Leaf<Leaf<Table>> = null as never;
 export const result: { k: Name; j: Name } & { q?: 1 } = all;
 `;
+const CHECKER = new URL("../../src/typecheck/checker.ts", import.meta.url).href;
 const request = (script: string) => ({ declarationText: "", script });
 
 test("[semantics 3.2] a hostile type program ends as ScriptCheckTooComplex in 10 s, and the next script is checked", {
@@ -40,3 +42,38 @@ test("[semantics 3.2] a check that needs too much memory ends alone", { timeout:
     await checker.close();
   }
 });
+
+test("a killed parent leaves no checking process behind", { timeout: 60_000 }, async () => {
+  // The process's id is learnt where it is made; it is printed once the check occupies it.
+  const source = `
+    import childProcess from "node:child_process";
+    import { syncBuiltinESMExports } from "node:module";
+    const { fork } = childProcess;
+    let child;
+    childProcess.fork = (...given) => (child = fork(...given));
+    syncBuiltinESMExports();
+    const { createScriptChecker } = await import(${JSON.stringify(CHECKER)});
+    const checker = createScriptChecker({ timeLimitMs: 60_000 });
+    await checker.check({ declarationText: "", script: "export {};" });
+    void checker.check({ declarationText: "", script: ${JSON.stringify(HOSTILE)} });
+    setTimeout(() => console.log(child.pid), 1_000);
+  `;
+  const parent = spawn(process.execPath, ["--input-type=module", "-e", source], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const childId = Number(await new Promise((resolve) => parent.stdout.once("data", (text) => resolve(String(text)))));
+  expect(isAlive(childId)).toBe(true);
+  parent.kill("SIGKILL");
+  const deadlineMs = performance.now() + 4_000;
+  while (isAlive(childId) && performance.now() < deadlineMs) await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(isAlive(childId)).toBe(false);
+});
+
+function isAlive(processId: number): boolean {
+  try {
+    process.kill(processId, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
