@@ -1,21 +1,30 @@
 import { defineConfig } from "vitest/config";
 
 /** Tests that need a server are projects of their own, so that a file without one starts none. */
-const project = (name: string, include: string[], globalSetup: string[] = []) => ({ test: { name, include, globalSetup } });
+const project = (name: string, include: string[], globalSetup: string[] = []) => ({
+  test: { name, include, globalSetup, testTimeout: TEST_TIMEOUT_MS, hookTimeout: HOOK_TIMEOUT_MS },
+});
 const postgres = "test/postgres/global-setup.ts";
+const cluster = "test/cluster/global-setup.ts";
+/** A test that needs longer says so itself; nothing waits for ever. */
+const TEST_TIMEOUT_MS = 30_000;
+const HOOK_TIMEOUT_MS = 120_000;
 
 export default defineConfig({
   test: {
-    // A test that needs longer says so itself; nothing waits for ever.
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
     projects: [
       project("unit", [
         "src/**/*.test.ts",
-        "test/{architecture,objects,mcp,sandbox,typecheck,declarations,toolset}/**/*.test.ts",
+        "test/{architecture,objects,mcp,typecheck}/**/*.test.ts",
         "test/journal/{pglite,group-commit}.test.ts",
       ]),
-      project("postgres", ["test/{dispatcher,postgres}/**/*.test.ts", "test/journal/postgres.test.ts"], [postgres]),
+      project("sandbox", ["test/{sandbox,hostile}/**/*.test.ts"]),
+      project("postgres", ["test/{dispatcher,postgres,controller}/**/*.test.ts", "test/journal/postgres.test.ts"], [postgres]),
+      project("kube", ["test/kube/**/*.test.ts"]),
+      project("cluster", ["test/{cluster,cli}/**/*.test.ts"], [cluster]),
+      project("path", ["test/{path,local}/**/*.test.ts"], [postgres, cluster]),
     ],
+    // Two cores: the servers beside the tests need their share.
+    maxWorkers: 2,
   },
 });

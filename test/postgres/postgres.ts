@@ -1,14 +1,13 @@
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
+import { freePorts, until, type WatchedServer, watchServer } from "../servers/watched-server.ts";
 import { choosePostgres, probePostgres } from "./providers.ts";
 
 const run = promisify(execFile);
-const WATCHDOG = join(import.meta.dirname, "watchdog.ts");
 const START_TIMEOUT_MS = 60_000;
 /** Where tests find the server that the global set-up started. */
 const URL_VARIABLE = "HOLDPOINT_TEST_POSTGRES_URL";
@@ -36,14 +35,6 @@ async function cannotStop(): Promise<void> {
   throw new Error("a server that was handed over is not stopped by a test");
 }
 
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
-
 /** Postgres refuses to run as root: it then runs as the user `postgres`, or as nobody. */
 function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
@@ -64,24 +55,17 @@ async function startBinaries(folder: string): Promise<TestPostgres> {
   if (user) chownSync(data, user.uid, user.gid);
   const as = user ? { ...user, cwd: data } : { cwd: data };
   await run(join(folder, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"], as);
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   const settings = [`port=${port}`, "listen_addresses=127.0.0.1", `unix_socket_directories=${data}`, "max_connections=200"];
   const command = [join(folder, "postgres"), "-D", data, ...settings.flatMap((setting) => ["-c", setting])];
-  let server: ReturnType<typeof spawn> | undefined;
+  let server: WatchedServer | undefined;
   const start = async () => {
-    // The watchdog ends the server when this process is gone, however it went.
-    const spec = JSON.stringify({ command, cwd: data, ...(user ?? {}) });
-    server = spawn(process.execPath, [WATCHDOG, spec], { stdio: ["pipe", "inherit", "ignore"] });
+    server = watchServer({ command, cwd: data, ...(user ?? {}) });
     await answers(url);
   };
   const stop = async (mode: "fast" | "immediate") => {
-    const stopping = server;
-    if (!stopping) return;
-    server = undefined;
-    const exited = new Promise((resolve) => stopping.once("exit", resolve));
-    stopping.stdin?.end(mode);
-    await exited;
+    await server?.stop(mode === "fast" ? "SIGINT" : "SIGQUIT");
   };
   await start();
   return {
@@ -96,7 +80,7 @@ async function startBinaries(folder: string): Promise<TestPostgres> {
 }
 
 async function startContainer(): Promise<TestPostgres> {
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const published = ["-p", `127.0.0.1:${port}:5432`, "-e", "POSTGRES_HOST_AUTH_METHOD=trust"];
   const { stdout } = await run("docker", ["run", "-d", "--rm", ...published, "postgres:17-alpine", "-c", "max_connections=200"]);
   const id = stdout.trim();
@@ -111,21 +95,17 @@ async function startContainer(): Promise<TestPostgres> {
 }
 
 async function answers(url: string): Promise<void> {
-  const deadlineMs = performance.now() + START_TIMEOUT_MS;
-  for (;;) {
+  await until("Postgres answers", START_TIMEOUT_MS, async () => {
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
     client.on("error", () => {});
     try {
       await client.connect();
       await client.query("select 1");
-      await client.end();
-      return;
-    } catch (error) {
+      return true;
+    } finally {
       await client.end().catch(() => {});
-      if (performance.now() > deadlineMs) throw new Error(`Postgres did not answer within ${START_TIMEOUT_MS} ms`, { cause: error });
-      await new Promise((resolve) => setTimeout(resolve, 50));
     }
-  }
+  });
 }
 
 /** Makes the server known to the test processes. */
