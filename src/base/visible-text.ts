@@ -8,7 +8,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|[
 const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /**
- * The text with every character that could mislead a reader as a visible escape: `\n`, `\r`, `\t`, else `\uXXXX`, one a
+ * The text with every character that could mislead a reader as a visible escape: `\n`, `\r`, `\t`, else `\u` and four digits, one a
  * UTF-16 code unit, so that escaped JSON text is still JSON of the same value (semantics 2.4). One line stays one line.
  * A digest is never over this text but over the raw one.
  */
