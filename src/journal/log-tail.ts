@@ -13,15 +13,6 @@ export async function readLogAfter(sql: Sql, toolsetId: number, runId: string, n
   return rows.map((row) => decodeRecord({ ...row, atMs: row.at_ms }));
 }
 
-/** The number of the last entry of a run's log; 0 when it has none. */
-export async function lastLogNumber(sql: Sql, toolsetId: number, runId: string): Promise<number> {
-  const { rows } = await sql.query<{ n: number }>(
-    "select coalesce(max(n), 0)::int as n from holdpoint.log where toolset_id = $1 and run_id = $2",
-    [toolsetId, runId],
-  );
-  return rows[0]?.n ?? 0;
-}
-
 /** The exact arguments of a call, whole; undefined when it is not recorded. */
 export async function readArguments(
   sql: Sql,

@@ -1,6 +1,6 @@
 import { visibleText } from "../base/visible-text.ts";
 import type { LogEntry } from "../journal/log-records.ts";
-import { lastLogNumber, readLogAfter } from "../journal/log-tail.ts";
+import { readLogAfter } from "../journal/log-tail.ts";
 import { viewRunOfObject } from "../journal/runs.ts";
 import type { Sql } from "../journal/sql.ts";
 import type { StoredObject } from "../objects/store.ts";
@@ -28,17 +28,25 @@ export class CallProgress {
 
   /** Begins with what is recorded from now on: what an earlier start did was told then. */
   async skipToEnd(run: StoredObject): Promise<void> {
-    const followed = await this.#follow(run);
-    if (followed !== undefined) followed.n = await lastLogNumber(this.#sql, followed.toolsetId, followed.runId);
+    await this.#read(run, () => {});
   }
 
   /** Tells what was recorded since the last time. */
   async tell(run: StoredObject): Promise<void> {
+    await this.#read(run, (line) => this.#voice.say(`  ${visibleText(line)}`));
+  }
+
+  async #read(run: StoredObject, tell: (line: string) => void): Promise<void> {
     const followed = await this.#follow(run);
     if (followed === undefined) return;
-    for (const entry of await readLogAfter(this.#sql, followed.toolsetId, followed.runId, followed.n)) {
-      followed.n = entry.n;
-      for (const line of this.#lines(entry, followed.tools)) this.#voice.say(`  ${visibleText(line)}`);
+    const { toolsetId, runId, tools } = followed;
+    for (;;) {
+      const entries = await readLogAfter(this.#sql, toolsetId, runId, followed.n);
+      if (entries.length === 0) return;
+      for (const entry of entries) {
+        followed.n = entry.n;
+        for (const line of linesOf(entry, tools)) tell(line);
+      }
     }
   }
 
@@ -51,13 +59,13 @@ export class CallProgress {
     this.#runs.set(uid, followed);
     return followed;
   }
+}
 
-  #lines(entry: LogEntry, tools: Map<number, string>): string[] {
-    if (entry.kind === "called") tools.set(entry.seq, entry.tool);
-    if (entry.kind === "printed") return entry.lines.map(({ level, text }) => `console.${level}: ${shortened(text)}`);
-    const line = lineOf(entry, tools);
-    return line === undefined ? [] : [line];
-  }
+function linesOf(entry: LogEntry, tools: Map<number, string>): string[] {
+  if (entry.kind === "called") tools.set(entry.seq, entry.tool);
+  if (entry.kind === "printed") return entry.lines.map(({ level, text }) => `console.${level}: ${shortened(text)}`);
+  const line = lineOf(entry, tools);
+  return line === undefined ? [] : [line];
 }
 
 function lineOf(entry: LogEntry, tools: ReadonlyMap<number, string>): string | undefined {
@@ -77,7 +85,7 @@ function lineOf(entry: LogEntry, tools: ReadonlyMap<number, string>): string | u
     case "refused":
       return `a call of ${entry.error.tool} is refused: ${entry.error.message}`;
     case "parked":
-      return `${call} is parked as ${entry.holdId}: ${entry.reason}`;
+      return `${call} is parked${entry.holdId === String(seq) ? "" : ` again, as ${entry.holdId}`}: ${entry.reason}`;
     case "resolved":
       return `${call} is resolved: ${entry.action} by ${entry.by}${entry.reason === "" ? "" : `, "${entry.reason}"`}`;
     default:

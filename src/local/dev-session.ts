@@ -1,12 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Run } from "../api/resources.ts";
 import type { ParkedCall } from "../api/run-status.ts";
+import type { ToolsetSpec } from "../api/toolset-spec.ts";
 import type { ToolsetStatus } from "../api/toolset-status.ts";
 import { visibleText } from "../base/visible-text.ts";
 import { readArguments } from "../journal/log-tail.ts";
 import { isRunIdle } from "../journal/run-idle.ts";
 import { viewRunOfObject } from "../journal/runs.ts";
-import type { Sql } from "../journal/sql.ts";
+import { classifyFailure, type Sql } from "../journal/sql.ts";
 import type { MemoryObjectStore } from "../objects/memory-store.ts";
 import type { ObjectKey, StoredObject } from "../objects/store.ts";
 import { canAsk, TerminalQuestions } from "./ask-in-terminal.ts";
@@ -31,6 +32,8 @@ export type SessionEnd =
   | { readonly kind: "interrupted" };
 
 const LOOK_EVERY_MS = 250;
+/** Nobody looks at a terminal that waits for longer; the same command goes on later. */
+const JOURNAL_AWAY_MS_MAX = 10 * 60_000;
 /** Reasons of Ready=False that pass by themselves; every other one needs another manifest. */
 const PASSING_REASONS = new Set(["Pinning", "ServerUnreachable", "AuthenticationFailed", "PagingLoop", "Reconciling"]);
 
@@ -52,6 +55,7 @@ export class DevSession {
   readonly #questions: TerminalQuestions | undefined;
   /** Somebody answered `q`, or the terminal's input ended. */
   #quit = false;
+  #journalAwaySinceMs: number | undefined;
 
   constructor(parts: SessionParts, named: NamedObjects) {
     this.#parts = parts;
@@ -70,7 +74,7 @@ export class DevSession {
     const pinDeadlineMs = performance.now() + this.#parts.options.pinTimeoutMs;
     try {
       for (;;) {
-        const end = await this.#look(pinDeadlineMs, stop);
+        const end = await this.#look(pinDeadlineMs, stop).catch((error: unknown) => this.#outlast(error));
         if (end !== undefined) return end;
         await delay(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => {});
         if (stop.aborted) return { kind: "interrupted" };
@@ -78,6 +82,16 @@ export class DevSession {
     } finally {
       this.#questions?.close();
     }
+  }
+
+  /** A database that is away for a while ends nothing: all goes on when it is back (semantics 14.6). */
+  #outlast(error: unknown): undefined {
+    if (classifyFailure(error) !== "unavailable") throw error;
+    const nowMs = performance.now();
+    if (this.#journalAwaySinceMs === undefined)
+      this.#parts.voice.say("The journal does not answer; everything goes on when it does.");
+    this.#journalAwaySinceMs ??= nowMs;
+    if (nowMs - this.#journalAwaySinceMs > JOURNAL_AWAY_MS_MAX) throw error;
   }
 
   /** One look at everything; undefined while something goes on. */
@@ -90,8 +104,9 @@ export class DevSession {
       const state = await this.#lookAtRun(run, stop);
       if (stop.aborted) return { kind: "interrupted" };
       if (state === "going") going = true;
-      if (state === "waiting") waiting.push({ ...run, parked: undecidedCalls(run.run) });
+      if (typeof state === "object") waiting.push({ ...run, ...state, parked: undecidedCalls(run.run) });
     }
+    this.#journalAwaySinceMs = undefined;
     if (this.#quit) return { kind: "waiting", waiting };
     const late = performance.now() > pinDeadlineMs ? pins.pending : undefined;
     const unpinned = pins.refused ?? late;
@@ -121,15 +136,23 @@ export class DevSession {
     return found;
   }
 
-  async #lookAtRun({ run }: NamedRun, stop: AbortSignal): Promise<"finished" | "going" | "waiting"> {
+  async #lookAtRun({ run }: NamedRun, stop: AbortSignal): Promise<"finished" | "going" | Pick<WaitingRun, "waitsFor">> {
     await this.#calls.tell(run);
     this.#objects.tellRun(run);
     const outlook = outlookOf(run);
     if (outlook === "finished") return "finished";
     for (const call of undecidedCalls(run)) if (await this.#decide(run, call, stop)) return "going";
-    if (this.#quit) return "waiting";
+    if (this.#quit) return { waitsFor: "decision" };
+    if (await this.#isSuspended(run)) return { waitsFor: "toolset" };
     if (outlook === "going" || !(await isRunIdle(this.#parts.sql, run.metadata.uid))) return "going";
-    return "waiting";
+    return { waitsFor: outlook === "signal" ? "signal" : "decision" };
+  }
+
+  /** A run of a suspended Toolset goes on by itself only until its calls in flight have ended (semantics 7.10). */
+  async #isSuspended({ metadata: { namespace }, spec, status }: LocalRun): Promise<boolean> {
+    const toolset = await this.#parts.store.read("Toolset", { namespace, name: spec.toolset.name });
+    const { suspend = false } = (toolset?.spec ?? {}) as ToolsetSpec;
+    return suspend && (status?.calls?.inFlight ?? 0) === 0;
   }
 
   /** Has one parked call decided, where there is somebody or a flag that can. @returns whether a decision was written */

@@ -23,17 +23,22 @@ export async function decideLocally(
 export interface WaitingRun {
   readonly run: StoredObject;
   readonly file: string;
-  /** What waits for a decision; without any the run waits for a signal. */
+  readonly waitsFor: "decision" | "signal" | "toolset";
+  /** What waits for a decision. */
   readonly parked: readonly ParkedCall[];
 }
+
+const WAITS_TEXTS = {
+  decision: "a decision, and nothing was approved:",
+  signal: "a signal, which nobody can send here.",
+  toolset: "its Toolset, which is suspended: set spec.suspend to false, and give the same command again.",
+} as const;
 
 /** What to do where nobody can be asked: every parked call, and how it can be decided. */
 export function howToDecide(waiting: readonly WaitingRun[], by: string): string[] {
   const lines: string[] = [];
-  for (const { run, parked } of waiting) {
-    const name = `run/${run.metadata.name}`;
-    const waits = parked.length > 0 ? "a decision, and nothing was approved:" : "a signal.";
-    lines.push(`${name} waits for ${waits}`);
+  for (const { run, parked, waitsFor } of waiting) {
+    lines.push(`run/${run.metadata.name} waits for ${WAITS_TEXTS[waitsFor]}`);
     for (const call of parked) {
       lines.push(`  call ${call.id}  ${visibleText(call.tool)}  ${call.reason}: ${visibleText(call.message)}`);
       lines.push(

@@ -72,6 +72,8 @@ export async function startLocalWorld(store: ObjectStore, sql: Sql, options: Dev
     clock: systemClock,
     log: log("controller"),
     clusterUid,
+    // Objects may be lost here with their folder; the runs in a journal elsewhere go on as new objects.
+    options: { adoptsUnfinished: true },
   });
   const steps = [controller, launcher, sandbox, checker];
   return {

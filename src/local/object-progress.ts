@@ -70,7 +70,8 @@ export class ObjectProgress {
 }
 
 const SHOWN_RUN_CONDITIONS: readonly (readonly [string, (condition: Condition) => boolean])[] = [
-  ["Accepted", ({ status, reason }) => status !== "True" || reason === "AlreadyRan"],
+  // That its Toolset is not ready yet is told of the Toolset.
+  ["Accepted", ({ status, reason }) => (status !== "True" && reason !== "ToolsetNotReady") || reason === "AlreadyRan"],
   ["DecisionIgnored", ({ status }) => status === "True"],
   ["ServerUnreachable", ({ status }) => status === "True"],
 ];

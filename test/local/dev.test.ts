@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type LedgerServer, startLedgerServer } from "../mcp/ledger-server.ts";
+import { createDatabase } from "../postgres/postgres.ts";
 import { DevFolder } from "./dev-process.ts";
 
 /** Several starts, each with a database in its process. */
@@ -129,7 +131,7 @@ describe("how it ends", () => {
     "[architecture: locally] a Toolset that cannot be pinned in time: 1, and why",
     async () => {
       await manifests(READS, { toolset: { servers: [{ name: "ledger", url: "http://127.0.0.1:9/mcp" }] } });
-      const { code, stderr } = await folder.run("--pin-timeout", "2s");
+      const { code, stderr } = await folder.run("--pin-timeout", "8s");
       expect(code).toBe(1);
       expect(stderr).toMatch(/toolset\/t is not pinned: ServerUnreachable/);
     },
@@ -150,6 +152,64 @@ describe("how it ends", () => {
       await manifests(`export default async () => { await ledger.read({}); await sleep("3s"); return 1; };`);
       const { code, stderr } = await folder.run();
       expect(code, stderr).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe("several and odd manifests", () => {
+  test(
+    "several runs in one command: it ends when all have; what is left to decide makes it 3",
+    async () => {
+      await folder.write("toolset.yaml", toolset());
+      const other = { ...run(READS), metadata: { name: "r2" } };
+      await folder.write("run.yaml", run(WRITES), other);
+      const first = await folder.run();
+      expect(first.code, first.stderr).toBe(3);
+      expect(first.stderr).toContain("run/r2 succeeded");
+      const second = await folder.run("--approve", "all", "-o", "json");
+      expect(second.code, second.stderr).toBe(0);
+      expect(second.stderr).toContain("run/r2 had already run");
+      expect(JSON.parse(second.stdout).items).toHaveLength(3);
+      expect(tools().sort()).toEqual(["read", "read", "read", "write"]);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "[semantics 7.10] a suspended Toolset sends nothing: 3, and what to do",
+    async () => {
+      await manifests(READS, { toolset: { suspend: true } });
+      const { code, stderr } = await folder.run();
+      expect(code, stderr).toBe(3);
+      expect(stderr).toContain("set spec.suspend to false");
+      expect(tools()).toEqual([]);
+      await manifests(READS);
+      expect((await folder.run()).code).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "[semantics 8.3] a Secret among the files is written nowhere, and console lines are shown as one line each",
+    async () => {
+      const secret = {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { name: "s" },
+        stringData: { token: "planted-7f3a" },
+      };
+      await folder.write("toolset.yaml", toolset(), secret);
+      await folder.write(
+        "run.yaml",
+        run(`${USES_SLEEP}\nexport default async () => { console.log("a\\nb\\u202e"); await ledger.read({}); };`),
+      );
+      const { code, stdout, stderr } = await folder.run();
+      expect(code, stderr).toBe(0);
+      expect(stderr).toContain("console.log: a\\nb\\u202e");
+      expect(stdout + stderr).not.toContain("planted");
+      expect(await filesHolding(join(folder.path, ".holdpoint"), "planted-7f3a")).toEqual([]);
+      expect(await filesHolding(join(folder.path, ".holdpoint"), "cGxhbnRlZC03ZjNh")).toEqual([]);
     },
     TIMEOUT_MS,
   );
@@ -342,6 +402,14 @@ describe("going on where it stopped", () => {
     TIMEOUT_MS,
   );
 });
+
+/** The files below a folder that hold the text. */
+async function filesHolding(path: string, text: string): Promise<string[]> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const held = await Promise.all(files.map(async (file) => ((await readFile(file)).includes(text) ? [file] : [])));
+  return held.flat();
+}
 
 async function waitUntil(condition: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + 60_000;
