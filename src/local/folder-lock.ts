@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, realpath, rm } from "node:fs/promises";
+import { lstatSync, rmSync } from "node:fs";
+import { mkdir, realpath } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,13 +36,27 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
       await delay(CONFIRM_PAUSE_MS);
       if ((await whoHolds(path)) === token) return { release: () => closed(server) };
       await closed(server);
-    } else if ((await whoHolds(path)) !== undefined) {
-      break;
     } else {
-      await rm(path, { force: true });
+      const seen = socketIdentity(path);
+      if ((await whoHolds(path)) !== undefined) break;
+      removeDeadSocket(path, seen);
     }
   }
   throw new HoldpointError("StateFolderInUse", `another holdpoint dev works on the state folder ${folder}`);
+}
+
+/** Tells one socket from a later one in its place: inode numbers alone are used again at once. */
+function socketIdentity(path: string): string | undefined {
+  const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.ino} ${found.ctimeNs}`;
+}
+
+/**
+ * Removes the socket that was found dead, and no other: somebody else may have taken the place meanwhile. Looking and removing
+ * stand directly together, without a turn of the event loop between.
+ */
+function removeDeadSocket(path: string, seen: string | undefined): void {
+  if (seen !== undefined && socketIdentity(path) === seen) rmSync(path, { force: true });
 }
 
 /** In the folder where the kernel takes that path, else under the system's temporary folder, named by the real folder's digest. */
