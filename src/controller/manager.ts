@@ -124,7 +124,9 @@ function startLoops(
   const statuses = startPeriodic("statuses", STATUS_POLL_MS, log, () => queueProjections(sql, queues));
   const demand = startPeriodic("demand", DEMAND_POLL_MS, log, () => scaling.look());
   const taken = startPeriodic("leases", options.leaseMs / 4, log, () => leases.look());
-  const orphans = startPeriodic("orphans", ORPHANS_EVERY_MS, log, () => cancelOrphanRuns(sql, store, log));
+  const orphans = startPeriodic("orphans", ORPHANS_EVERY_MS, log, () =>
+    cancelOrphanRuns(sql, store, log, options.adoptsUnfinished),
+  );
   return { all: [statuses, demand, taken, orphans], hinted: [statuses, demand] };
 }
 

@@ -48,7 +48,7 @@ export class ObjectProgress {
   tellEnd(run: StoredObject, already: boolean): void {
     const { colors, say } = this.#voice;
     const { phase = "Pending", error, calls } = (run.status ?? {}) as RunStatus;
-    const word = phase.toLowerCase();
+    const word = phase === "Cancelled" ? "was cancelled" : phase.toLowerCase();
     const counted = calls === undefined ? "" : ` after ${calls.total} ${calls.total === 1 ? "call" : "calls"}`;
     const color = phase === "Succeeded" ? colors.green : colors.red;
     const again = already ? " A new metadata.name runs it again." : "";

@@ -373,6 +373,50 @@ describe("going on where it stopped", () => {
   );
 
   test(
+    "a second SIGINT ends it at once, and the same command goes on with the same key",
+    async () => {
+      await manifests(READS);
+      server.behaviour.faults.push({ kind: "hold", tool: "read" });
+      const dev = folder.start();
+      await waitUntil(() => server.waiting() === 1);
+      dev.signal("SIGINT");
+      await dev.says("Stopping");
+      dev.signal("SIGINT");
+      expect(await dev.ended()).toBe(130);
+      expect(server.waiting()).toBe(1);
+      server.release();
+      const { code, stderr } = await folder.run();
+      expect(code, stderr).toBe(0);
+      expectOneEffectEach(2);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "[architecture: locally] with --database, a lost state folder costs nothing: the run goes on by name and spec",
+    async () => {
+      const database = await createDatabase();
+      try {
+        await manifests(WRITES);
+        const first = await folder.run("--database", database.url);
+        expect(first.code, first.stderr).toBe(3);
+        await rm(join(folder.path, ".holdpoint"), { recursive: true });
+        const { code, stderr } = await folder.run("--database", database.url, "--approve", "all");
+        expect(code, stderr).toBe(0);
+        expect(tools()).toEqual(["read", "write"]);
+        await rm(join(folder.path, ".holdpoint"), { recursive: true });
+        const again = await folder.run("--database", database.url, "--approve", "all");
+        expect(again.code, again.stderr).toBe(0);
+        expect(again.stderr).toContain("had already run");
+        expect(tools()).toEqual(["read", "write"]);
+      } finally {
+        await database.drop();
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
     "[journal: same place] a state folder is one process's",
     async () => {
       await manifests(READS);
