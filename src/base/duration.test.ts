@@ -11,9 +11,12 @@ test.each([
   expect(parseDurationMs(text)).toBe(durationMs);
 });
 
-test.each(["", "5", "-1h", "1.5h", "h", "1 h", "1w", "101000000000d", "1h-2m"])("%j is refused with an example", (text) => {
-  expect(() => parseDurationMs(text)).toThrow(RangeError);
-});
+test.each(["", "5", "-1h", "1.5h", "h", "1 h", "1w", "101000000000d", "1h-2m"])(
+  "%j is refused with an example",
+  (text) => {
+    expect(() => parseDurationMs(text)).toThrow(RangeError);
+  },
+);
 
 test.each([
   [250, "250ms"],

@@ -5,9 +5,19 @@ import { digestJson } from "./digest.ts";
 import { parseExact, stringifyExact } from "./exact-json.ts";
 
 test("an integer that no double holds keeps its digits, every other number is a number [case a07]", () => {
-  const parsed = parseExact('{"id":9007199254740993,"even":9007199254740994,"small":1,"float":1.5,"neg":-18446744073709551615}');
-  expect(parsed).toEqual({ id: 9007199254740993n, even: 9007199254740994, small: 1, float: 1.5, neg: -18446744073709551615n });
-  expect(stringifyExact(parsed)).toBe('{"id":9007199254740993,"even":9007199254740994,"small":1,"float":1.5,"neg":-18446744073709551615}');
+  const parsed = parseExact(
+    '{"id":9007199254740993,"even":9007199254740994,"small":1,"float":1.5,"neg":-18446744073709551615}',
+  );
+  expect(parsed).toEqual({
+    id: 9007199254740993n,
+    even: 9007199254740994,
+    small: 1,
+    float: 1.5,
+    neg: -18446744073709551615n,
+  });
+  expect(stringifyExact(parsed)).toBe(
+    '{"id":9007199254740993,"even":9007199254740994,"small":1,"float":1.5,"neg":-18446744073709551615}',
+  );
 });
 
 test("both ways of parsing give the same for what both can hold", () => {
@@ -27,7 +37,8 @@ test("names in data are data", () => {
 });
 
 test("broken JSON is refused on both paths", () => {
-  for (const text of ["{", '{"a":12345678901234567890', "[12345678901234567890,]", "nope"]) expect(() => parseExact(text)).toThrow(SyntaxError);
+  for (const text of ["{", '{"a":12345678901234567890', "[12345678901234567890,]", "nope"])
+    expect(() => parseExact(text)).toThrow(SyntaxError);
 });
 
 test("canonical JSON sorts by code units and writes numbers as ECMAScript does [semantics 1.2]", () => {

@@ -16,7 +16,12 @@ export function idempotencyKey(runId: string, seq: number): string {
 }
 
 /** What every call carries in `params._meta`. */
-export function callMeta(call: { runId: string; seq: number; attempt: number; sessionId?: string }): Record<string, unknown> {
+export function callMeta(call: {
+  runId: string;
+  seq: number;
+  attempt: number;
+  sessionId?: string;
+}): Record<string, unknown> {
   const key = idempotencyKey(call.runId, call.seq);
   return {
     [META_KEYS.rewindKey]: key,

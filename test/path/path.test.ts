@@ -270,7 +270,7 @@ test("nothing rewrites an idle object, and an applied manifest never differs [se
     (
       await world.cluster.kubectl(
         "get",
-        "runs,toolsets",
+        "runs",
         "-o",
         "jsonpath={range .items[*]}{.metadata.name}={.metadata.resourceVersion} {end}",
       )
