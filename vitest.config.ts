@@ -19,7 +19,11 @@ export default defineConfig({
         "test/journal/{pglite,group-commit}.test.ts",
       ]),
       project("sandbox", ["test/{sandbox,hostile}/**/*.test.ts"]),
-      project("postgres", ["test/{dispatcher,postgres,controller}/**/*.test.ts", "test/journal/postgres.test.ts"], [postgres]),
+      project(
+        "postgres",
+        ["test/{dispatcher,postgres,controller}/**/*.test.ts", "test/journal/postgres.test.ts"],
+        [postgres],
+      ),
       project("kube", ["test/kube/**/*.test.ts"]),
       project("cluster", ["test/{cluster,cli}/**/*.test.ts"], [cluster]),
       project("path", ["test/{path,local}/**/*.test.ts"], [postgres, cluster]),

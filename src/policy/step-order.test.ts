@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import { type StepCall, stepVerdict } from "./step-order.ts";
 
-const call = (seq: number, outward: boolean, progress: StepCall["progress"], step = 1): StepCall => ({ seq, step, outward, progress });
+const call = (seq: number, outward: boolean, progress: StepCall["progress"], step = 1): StepCall => ({
+  seq,
+  step,
+  outward,
+  progress,
+});
 
 test("calls that act inside go at once, whatever else the step holds [semantics 6.2]", () => {
   const mine = call(2, false, "waiting");

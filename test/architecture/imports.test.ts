@@ -30,7 +30,8 @@ const FOLDERS = [
 const APART = ["controller", "dispatcher", "gateway", "cli"];
 /** These do no I/O: no file system, network, process or timer of their own. */
 const PURE = ["api", "protocol", "toolset", "declarations", "policy"];
-const IO_MODULES = /^(node:(fs|net|http|https|http2|tls|dns|child_process|worker_threads|timers|os|readline|dgram)|undici|pg|@electric-sql|@kubernetes)/;
+const IO_MODULES =
+  /^(node:(fs|net|http|https|http2|tls|dns|child_process|worker_threads|timers|os|readline|dgram)|undici|pg|@electric-sql|@kubernetes)/;
 const NAMES_THAT_SAY_NOTHING = /^(types|utils?|helpers?|common|misc|shared)\./;
 
 const root = resolve(import.meta.dirname, "../..");
@@ -63,7 +64,9 @@ test("imports go one way", () => {
       .filter((imported) => {
         const from = folderOf(file);
         const to = folderOf(resolve(dirname(file), imported));
-        return FOLDERS.indexOf(to) > FOLDERS.indexOf(from) || (from !== to && APART.includes(from) && APART.includes(to));
+        return (
+          FOLDERS.indexOf(to) > FOLDERS.indexOf(from) || (from !== to && APART.includes(from) && APART.includes(to))
+        );
       })
       .map((imported) => `${relative(src, file)} imports ${imported}`),
   );
@@ -79,7 +82,11 @@ test("the check sees an import that goes the wrong way", () => {
 test("pure folders do no I/O", () => {
   const wrong = files
     .filter((file) => PURE.includes(folderOf(file)) && !file.endsWith(".test.ts"))
-    .flatMap((file) => importsOf(file).filter((imported) => IO_MODULES.test(imported)).map((imported) => `${relative(src, file)} imports ${imported}`));
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((imported) => IO_MODULES.test(imported))
+        .map((imported) => `${relative(src, file)} imports ${imported}`),
+    );
   expect(wrong).toEqual([]);
 });
 

@@ -51,7 +51,11 @@ export async function builtTool(name: ToolName, say: (line: string) => void): Pr
   // Renamed when it is whole: another process never finds half a program.
   const temporary = `${path}.${process.pid}`;
   const args = ["build", "-trimpath", "-ldflags", linkerFlags(stampedVersion()), "-o", temporary, PACKAGES[name]];
-  const build = spawn("go", args, { cwd: TOOLS, env: { ...process.env, CGO_ENABLED: "0" }, stdio: ["ignore", "inherit", "inherit"] });
+  const build = spawn("go", args, {
+    cwd: TOOLS,
+    env: { ...process.env, CGO_ENABLED: "0" },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   const code = await new Promise((resolve, reject) => build.once("exit", resolve).once("error", reject));
   if (code !== 0) throw new Error(`go build of ${name} ended with ${code}`);
   renameSync(temporary, path);

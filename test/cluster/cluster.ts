@@ -35,7 +35,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   switch (provider.kind) {
     case "handed": {
       await untilReady(provider.kubeconfig, () => true);
-      return { provider: "handed", kubeconfig: provider.kubeconfig, kubectl: await findKubectl(say), stop: async () => {} };
+      return {
+        provider: "handed",
+        kubeconfig: provider.kubeconfig,
+        kubectl: await findKubectl(say),
+        stop: async () => {},
+      };
     }
     case "kind":
       return await startKind(options.name ?? `holdpoint-${process.pid}`, say);
@@ -52,7 +57,11 @@ function programsIn(folder: string): ControlPlanePrograms {
   return { etcd: join(folder, "etcd"), apiServer: join(folder, "kube-apiserver") };
 }
 
-async function startServers(provider: string, programs: ControlPlanePrograms, say: (line: string) => void): Promise<Cluster> {
+async function startServers(
+  provider: string,
+  programs: ControlPlanePrograms,
+  say: (line: string) => void,
+): Promise<Cluster> {
   const kubectl = await findKubectl(say);
   const { kubeconfig, restart, stop } = await startControlPlane(programs);
   return { provider, kubeconfig, kubectl, restartApiServer: restart, stop };
@@ -62,7 +71,9 @@ async function startKind(name: string, say: (line: string) => void): Promise<Clu
   const folder = await mkdtemp(join(tmpdir(), "holdpoint-kind-"));
   const kubeconfig = join(folder, "kubeconfig");
   say(`creating the kind cluster ${name}`);
-  await run("kind", ["create", "cluster", "--name", name, "--kubeconfig", kubeconfig, "--wait", "120s"], { timeout: KIND_TIMEOUT_MS });
+  await run("kind", ["create", "cluster", "--name", name, "--kubeconfig", kubeconfig, "--wait", "120s"], {
+    timeout: KIND_TIMEOUT_MS,
+  });
   return {
     provider: "kind",
     kubeconfig,

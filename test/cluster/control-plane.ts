@@ -103,7 +103,10 @@ async function writeCredentials(folder: string): Promise<void> {
 /** The certificate that the API server made for itself is the authority, so that connections are verified. */
 async function writeKubeconfig(folder: string, kubeconfig: string, secure: number): Promise<void> {
   const certificate = await readFile(join(folder, "certs/apiserver.crt"));
-  const cluster = { server: `https://127.0.0.1:${secure}`, "certificate-authority-data": certificate.toString("base64") };
+  const cluster = {
+    server: `https://127.0.0.1:${secure}`,
+    "certificate-authority-data": certificate.toString("base64"),
+  };
   const content = {
     apiVersion: "v1",
     kind: "Config",

@@ -56,21 +56,34 @@ async function start(): Promise<ClusterState> {
   mkdirSync(folder, { recursive: true });
   say("starting a Kubernetes API (the first time it may have to be built, which takes minutes) …");
   const log = openSync(logFile, "a");
-  const holder = spawn(process.execPath, [import.meta.filename, "hold"], { detached: true, stdio: ["ignore", log, log] });
+  const holder = spawn(process.execPath, [import.meta.filename, "hold"], {
+    detached: true,
+    stdio: ["ignore", log, log],
+  });
   holder.unref();
   for (;;) {
     const state = readState();
     if (state) return state;
-    if (holder.exitCode !== null) throw new Error(`it did not start; the end of ${logFile}:\n${readFileSync(logFile, "utf8").slice(-2_000)}`);
+    if (holder.exitCode !== null)
+      throw new Error(`it did not start; the end of ${logFile}:\n${readFileSync(logFile, "utf8").slice(-2_000)}`);
     await new Promise((done) => setTimeout(done, 200));
   }
 }
 
 async function up(): Promise<void> {
   const { provider, kubeconfig, kubectl } = await start();
-  const apply = (path: string) => run(kubectl, ["--kubeconfig", kubeconfig, "apply", "--server-side", "--force-conflicts", "-f", join(root, path)]);
+  const apply = (path: string) =>
+    run(kubectl, ["--kubeconfig", kubeconfig, "apply", "--server-side", "--force-conflicts", "-f", join(root, path)]);
   await apply("crds");
-  await run(kubectl, ["--kubeconfig", kubeconfig, "wait", "--for=condition=Established", "--timeout=60s", "-f", join(root, "crds")]);
+  await run(kubectl, [
+    "--kubeconfig",
+    kubeconfig,
+    "wait",
+    "--for=condition=Established",
+    "--timeout=60s",
+    "-f",
+    join(root, "crds"),
+  ]);
   await apply("charts/holdpoint/templates");
   say(`${pc.green("ready")}: a Kubernetes API (${provider}) with Holdpoint's kinds and admission policies`);
   say("next:");
@@ -88,7 +101,8 @@ async function down(): Promise<void> {
   process.kill(state.pid, "SIGTERM");
   const deadlineMs = performance.now() + STOP_TIMEOUT_MS;
   while (isAlive(state.pid)) {
-    if (performance.now() > deadlineMs) throw new Error(`process ${state.pid} did not stop within ${STOP_TIMEOUT_MS} ms`);
+    if (performance.now() > deadlineMs)
+      throw new Error(`process ${state.pid} did not stop within ${STOP_TIMEOUT_MS} ms`);
     await new Promise((done) => setTimeout(done, 100));
   }
   say(`${pc.green("stopped")} the Kubernetes API that make cluster started (process ${state.pid})`);

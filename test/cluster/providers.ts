@@ -19,7 +19,12 @@ export interface ClusterSurroundings {
 }
 
 /** A kubeconfig that was handed over, else kind, else binaries, else servers built from source. */
-export function chooseCluster({ handedKubeconfig, kindWorks, assetsFolder, hasServers }: ClusterSurroundings): ClusterProvider {
+export function chooseCluster({
+  handedKubeconfig,
+  kindWorks,
+  assetsFolder,
+  hasServers,
+}: ClusterSurroundings): ClusterProvider {
   if (handedKubeconfig) return { kind: "handed", kubeconfig: handedKubeconfig };
   if (kindWorks()) return { kind: "kind" };
   if (assetsFolder && hasServers(assetsFolder)) return { kind: "binaries", folder: assetsFolder };

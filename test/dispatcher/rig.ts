@@ -10,8 +10,8 @@ import { openPostgres } from "../../src/journal/postgres.ts";
 import { admitRun, cancelRun, type RunView, sendSignal, viewRuns } from "../../src/journal/runs.ts";
 import { type Sql, toolsetChannel } from "../../src/journal/sql.ts";
 import { observeToolset, readToolsets } from "../../src/journal/toolsets.ts";
-import { eventually } from "./eventually.ts";
 import { createDatabase } from "../postgres/postgres.ts";
+import { eventually } from "./eventually.ts";
 
 const program = join(resolve(import.meta.dirname, "../.."), "src/bin/dispatcher.ts");
 

@@ -51,11 +51,29 @@ beforeAll(async () => {
 afterAll(() => sql.close());
 
 beforeEach(async () => {
-  const toolset = { namespace: "a", name: newId(), uid: "u", generation: 1, specText: "{}", suspended: false, pinReason: "" };
+  const toolset = {
+    namespace: "a",
+    name: newId(),
+    uid: "u",
+    generation: 1,
+    specText: "{}",
+    suspended: false,
+    pinReason: "",
+  };
   ({ toolsetId } = await observeToolset(sql, toolset));
   incarnationId = await registerIncarnation(sql, { toolsetId, place: "p", leaseMs: 60_000 });
   for (let index = 0; index < 3; index += 1) {
-    await admitRun(sql, { toolsetId, namespace: "a", name: newId(), uid: newId(), generatedName: true, specDigest: "", pinDigest: "", requester: "", script: "" });
+    await admitRun(sql, {
+      toolsetId,
+      namespace: "a",
+      name: newId(),
+      uid: newId(),
+      generatedName: true,
+      specDigest: "",
+      pinDigest: "",
+      requester: "",
+      script: "",
+    });
   }
   runs = (await claimRuns(sql, incarnationId, 10)).map((run) => run.runId);
   lossy = new LossySql(sql);
@@ -66,7 +84,8 @@ beforeEach(async () => {
 });
 
 const slept = (ref: number): LogRecord => ({ kind: "slept", ref });
-const append = (run: number, n: number, extra = {}) => writer.append({ runId: runs[run] ?? "", n, atMs: n, record: slept(n), ...extra });
+const append = (run: number, n: number, extra = {}) =>
+  writer.append({ runId: runs[run] ?? "", n, atMs: n, record: slept(n), ...extra });
 const numbers = async (run: number) => {
   const found: number[] = [];
   for await (const entry of readLog(sql, toolsetId, runs[run] ?? "")) found.push(entry.n);

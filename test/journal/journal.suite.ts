@@ -4,12 +4,25 @@ import { appendRecords, type PendingRecord, readLog } from "../../src/journal/ap
 import { claimRuns, finishRun, releaseRun, startRun, takeWokenRuns } from "../../src/journal/claims.ts";
 import { readDemand } from "../../src/journal/demand.ts";
 import { decideHold, listDecidedHolds, listSignals } from "../../src/journal/holds.ts";
-import { listLeases, registerIncarnation, renewLease, retireIncarnation, takeOver } from "../../src/journal/incarnations.ts";
+import {
+  listLeases,
+  registerIncarnation,
+  renewLease,
+  retireIncarnation,
+  takeOver,
+} from "../../src/journal/incarnations.ts";
 import type { LogRecord } from "../../src/journal/log-records.ts";
 import { claimInstallation, migrate } from "../../src/journal/migrate.ts";
 import { readPin, recordPinAttempt } from "../../src/journal/pins.ts";
 import { dropProjections, readProjections } from "../../src/journal/projections.ts";
-import { admitRun, cancelRun, listUnfinishedRuns, type RunAdmission, sendSignal, viewRuns } from "../../src/journal/runs.ts";
+import {
+  admitRun,
+  cancelRun,
+  listUnfinishedRuns,
+  type RunAdmission,
+  sendSignal,
+  viewRuns,
+} from "../../src/journal/runs.ts";
 import type { Sql } from "../../src/journal/sql.ts";
 import { observeToolset, readToolsets } from "../../src/journal/toolsets.ts";
 
@@ -35,7 +48,16 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       me = await incarnation("here");
     });
 
-    const toolsetSpec = (changes: object) => ({ namespace: "agents", name: "triage", uid: "u", generation: 1, specText: "{}", suspended: false, pinReason: "a", ...changes });
+    const toolsetSpec = (changes: object) => ({
+      namespace: "agents",
+      name: "triage",
+      uid: "u",
+      generation: 1,
+      specText: "{}",
+      suspended: false,
+      pinReason: "a",
+      ...changes,
+    });
     const incarnation = (place: string) => registerIncarnation(sql, { toolsetId, place, leaseMs: LEASE_MS });
     const admission = (changes: Partial<RunAdmission> = {}): RunAdmission => ({
       toolsetId,
@@ -61,13 +83,40 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       expect(claimed?.runId).toBe(run.runId);
       return { ...run, wake: claimed?.wake ?? -1 };
     };
-    const called = (seq: number, argumentsText = "{}"): LogRecord => ({ kind: "called", ref: seq, seq, tool: "g.t", digest: "d", step: 1, sent: false, argumentsText });
-    const pending = (runId: string, n: number, record: LogRecord, extra: Partial<PendingRecord> = {}): PendingRecord => ({ runId, n, atMs: n, record, ...extra });
+    const called = (seq: number, argumentsText = "{}"): LogRecord => ({
+      kind: "called",
+      ref: seq,
+      seq,
+      tool: "g.t",
+      digest: "d",
+      step: 1,
+      sent: false,
+      argumentsText,
+    });
+    const pending = (
+      runId: string,
+      n: number,
+      record: LogRecord,
+      extra: Partial<PendingRecord> = {},
+    ): PendingRecord => ({ runId, n, atMs: n, record, ...extra });
     const parked = (runId: string, n: number, holdId = "1"): PendingRecord =>
-      pending(runId, n, { kind: "parked", seq: 1, holdId, reason: "ApprovalRequired" }, {
-        hold: { holdId, seq: 1, tool: "g.t", reason: "ApprovalRequired", actions: ["Approve", "Reject"], callDigest: "sha256:c", shownText: "{}" },
-        project: true,
-      });
+      pending(
+        runId,
+        n,
+        { kind: "parked", seq: 1, holdId, reason: "ApprovalRequired" },
+        {
+          hold: {
+            holdId,
+            seq: 1,
+            tool: "g.t",
+            reason: "ApprovalRequired",
+            actions: ["Approve", "Reject"],
+            callDigest: "sha256:c",
+            shownText: "{}",
+          },
+          project: true,
+        },
+      );
     const logOf = async (runId: string) => {
       const entries = [];
       for await (const entry of readLog(sql, toolsetId, runId)) entries.push(entry);
@@ -92,8 +141,14 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
     test("the same name and spec again is AlreadyRan once the first has ended; a generated name or another spec is new [semantics 14.5, case e03]", async () => {
       const run = await claimedByMe();
       await finishRun(sql, me, { runId: run.runId, phase: "Succeeded", resultText: "7" });
-      expect(await admitRun(sql, { ...run, uid: newId() })).toMatchObject({ kind: "alreadyRan", runId: run.runId, phase: "Succeeded" });
-      expect(await admitRun(sql, { ...run, uid: newId(), specDigest: "sha256:other" })).toMatchObject({ kind: "admitted" });
+      expect(await admitRun(sql, { ...run, uid: newId() })).toMatchObject({
+        kind: "alreadyRan",
+        runId: run.runId,
+        phase: "Succeeded",
+      });
+      expect(await admitRun(sql, { ...run, uid: newId(), specDigest: "sha256:other" })).toMatchObject({
+        kind: "admitted",
+      });
       expect(await admitRun(sql, { ...run, uid: newId(), generatedName: true })).toMatchObject({ kind: "admitted" });
     });
 
@@ -126,12 +181,27 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       const records: LogRecord[] = [
         called(1, '{"q":"a\\u0000b","id":9007199254740993}'),
         { kind: "settled", ref: 1, seq: 1, attempts: 1, outcome: { ok: true, valueText: '"\\ud800"' } },
-        { kind: "settled", ref: 2, seq: 2, attempts: 1, outcome: { ok: false, error: { code: "ToolFailed", message: "\u0000", tool: "t", seq: 2, outcomeUnknown: false, attempts: 1 } } },
+        {
+          kind: "settled",
+          ref: 2,
+          seq: 2,
+          attempts: 1,
+          outcome: {
+            ok: false,
+            error: { code: "ToolFailed", message: "\u0000", tool: "t", seq: 2, outcomeUnknown: false, attempts: 1 },
+          },
+        },
         { kind: "printed", lines: [{ level: "log", text: "\u0000\ud800" }] },
         { kind: "signalRead", ref: 3, signalNo: 4, valueText: '"\\u0000"' },
       ];
-      await appendRecords(sql, me, records.map((record, index) => pending(run.runId, index + 1, record)));
-      expect(await logOf(run.runId)).toEqual(records.map((record, index) => ({ ...record, n: index + 1, atMs: index + 1 })));
+      await appendRecords(
+        sql,
+        me,
+        records.map((record, index) => pending(run.runId, index + 1, record)),
+      );
+      expect(await logOf(run.runId)).toEqual(
+        records.map((record, index) => ({ ...record, n: index + 1, atMs: index + 1 })),
+      );
     });
 
     test("an append written twice is there once [case d07]", async () => {
@@ -152,7 +222,10 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       expect(await appendRecords(sql, me, [pending(run.runId, 1, called(1))])).toEqual(new Set());
       expect(await releaseRun(sql, me, progress(run.runId), run.wake, undefined)).toBe("lost");
       expect(await finishRun(sql, me, { runId: run.runId, phase: "Succeeded" })).toBe(false);
-      expect((await startRun(sql, me, { runId: run.runId, moduleSource: "", engine: "", behaviours: [], noteText: "{}" })).owned).toBe(false);
+      expect(
+        (await startRun(sql, me, { runId: run.runId, moduleSource: "", engine: "", behaviours: [], noteText: "{}" }))
+          .owned,
+      ).toBe(false);
       expect(await renewLease(sql, me, LEASE_MS)).toBeUndefined();
       expect(await logOf(run.runId)).toEqual([]);
       expect(await appendRecords(sql, successor, [pending(run.runId, 1, called(1))])).toEqual(new Set([run.runId]));
@@ -194,7 +267,9 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       ]);
       const kinds = [first, second].map((outcome) => outcome.kind).sort();
       expect(kinds).toEqual(["decided", "taken"]);
-      expect(first.kind === "decided" ? first.by : second.kind === "decided" && second.by).toBe(first.kind === "taken" ? "ann" : "bob");
+      expect(first.kind === "decided" ? first.by : second.kind === "decided" && second.by).toBe(
+        first.kind === "taken" ? "ann" : "bob",
+      );
     });
 
     test("a decision on a call that is not parked, or about other arguments, is said and stored nowhere [semantics 7.9, case c07]", async () => {
@@ -202,7 +277,10 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       await appendRecords(sql, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
       const decision = { holdId: "1", action: "Approve", by: "ann", reason: "" };
       expect(await decideHold(sql, run.runId, { ...decision, holdId: "9" })).toEqual({ kind: "notParked" });
-      expect(await decideHold(sql, run.runId, { ...decision, callDigest: "sha256:x" })).toEqual({ kind: "otherCall", callDigest: "sha256:c" });
+      expect(await decideHold(sql, run.runId, { ...decision, callDigest: "sha256:x" })).toEqual({
+        kind: "otherCall",
+        callDigest: "sha256:c",
+      });
       expect(await decideHold(sql, run.runId, { ...decision, callDigest: "sha256:c" })).toEqual({ kind: "taken" });
       expect(await decideHold(sql, run.runId, { ...decision, callDigest: "sha256:c" })).toEqual({ kind: "repeated" });
     });

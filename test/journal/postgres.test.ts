@@ -4,7 +4,12 @@ import { journalSuite } from "./journal.suite.ts";
 
 journalSuite("Postgres", async () => {
   const database = await createDatabase();
-  const sql = openPostgres({ url: database.url, directUrl: database.url, connectionsMax: 10, onConnectionError: () => {} });
+  const sql = openPostgres({
+    url: database.url,
+    directUrl: database.url,
+    connectionsMax: 10,
+    onConnectionError: () => {},
+  });
   return {
     sql,
     close: async () => {

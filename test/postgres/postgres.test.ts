@@ -5,10 +5,20 @@ import { eventually } from "../dispatcher/eventually.ts";
 import { createDatabase, startPostgres } from "./postgres.ts";
 import { choosePostgres, type PostgresSurroundings } from "./providers.ts";
 
-const nothing: PostgresSurroundings = { handedUrl: undefined, binaryFolders: [], hasServer: () => false, dockerAnswers: () => false };
+const nothing: PostgresSurroundings = {
+  handedUrl: undefined,
+  binaryFolders: [],
+  hasServer: () => false,
+  dockerAnswers: () => false,
+};
 
 test("a handed URL goes before binaries, and those before a container", () => {
-  const all: PostgresSurroundings = { handedUrl: "postgres://x", binaryFolders: ["/a", "/b"], hasServer: (folder) => folder === "/b", dockerAnswers: () => true };
+  const all: PostgresSurroundings = {
+    handedUrl: "postgres://x",
+    binaryFolders: ["/a", "/b"],
+    hasServer: (folder) => folder === "/b",
+    dockerAnswers: () => true,
+  };
   expect(choosePostgres(all)).toEqual({ kind: "handed", url: "postgres://x" });
   expect(choosePostgres({ ...all, handedUrl: undefined })).toEqual({ kind: "binaries", folder: "/b" });
   expect(choosePostgres({ ...all, handedUrl: "", hasServer: () => false })).toEqual({ kind: "docker" });
@@ -31,7 +41,9 @@ test("each database is new and of its own", async () => {
 test("when its owner is killed nothing is left running", async () => {
   const code = `import { startPostgres } from ${JSON.stringify(new URL("./postgres.ts", import.meta.url).href)}; const s = await startPostgres(); console.log(s.url); setInterval(() => {}, 1000);`;
   const owner = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "pipe", "inherit"] });
-  const url = await new Promise<string>((resolve) => owner.stdout.once("data", (chunk) => resolve(String(chunk).trim())));
+  const url = await new Promise<string>((resolve) =>
+    owner.stdout.once("data", (chunk) => resolve(String(chunk).trim())),
+  );
   const answers = async () => {
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 500 });
     client.on("error", () => {});

@@ -26,7 +26,8 @@ export interface TestPostgres {
 /** Starts a server, by whatever this machine offers. With fsync on: the tests are about what survives. */
 export async function startPostgres(): Promise<TestPostgres> {
   const provider = choosePostgres(probePostgres());
-  if (provider.kind === "handed") return { url: provider.url, stop: cannotStop, start: cannotStop, close: async () => {} };
+  if (provider.kind === "handed")
+    return { url: provider.url, stop: cannotStop, start: cannotStop, close: async () => {} };
   if (provider.kind === "docker") return await startContainer();
   return await startBinaries(provider.folder);
 }
@@ -54,10 +55,19 @@ async function startBinaries(folder: string): Promise<TestPostgres> {
   const data = mkdtempSync(join(tmpdir(), "holdpoint-postgres-"));
   if (user) chownSync(data, user.uid, user.gid);
   const as = user ? { ...user, cwd: data } : { cwd: data };
-  await run(join(folder, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"], as);
+  await run(
+    join(folder, "initdb"),
+    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
+    as,
+  );
   const [port = 0] = await freePorts(1);
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  const settings = [`port=${port}`, "listen_addresses=127.0.0.1", `unix_socket_directories=${data}`, "max_connections=200"];
+  const settings = [
+    `port=${port}`,
+    "listen_addresses=127.0.0.1",
+    `unix_socket_directories=${data}`,
+    "max_connections=200",
+  ];
   const command = [join(folder, "postgres"), "-D", data, ...settings.flatMap((setting) => ["-c", setting])];
   let server: WatchedServer | undefined;
   const start = async () => {
@@ -82,7 +92,15 @@ async function startBinaries(folder: string): Promise<TestPostgres> {
 async function startContainer(): Promise<TestPostgres> {
   const [port = 0] = await freePorts(1);
   const published = ["-p", `127.0.0.1:${port}:5432`, "-e", "POSTGRES_HOST_AUTH_METHOD=trust"];
-  const { stdout } = await run("docker", ["run", "-d", "--rm", ...published, "postgres:17-alpine", "-c", "max_connections=200"]);
+  const { stdout } = await run("docker", [
+    "run",
+    "-d",
+    "--rm",
+    ...published,
+    "postgres:17-alpine",
+    "-c",
+    "max_connections=200",
+  ]);
   const id = stdout.trim();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   await answers(url);
@@ -118,7 +136,8 @@ let names = 0;
 /** A new, empty database on the server that the global set-up started. */
 export async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const server = process.env[URL_VARIABLE];
-  if (server === undefined) throw new Error("no Postgres server: the test's project needs the global set-up test/postgres/global-setup.ts");
+  if (server === undefined)
+    throw new Error("no Postgres server: the test's project needs the global set-up test/postgres/global-setup.ts");
   names += 1;
   const name = `holdpoint_test_${process.pid}_${Date.now()}_${names}`;
   await maintain(server, `create database ${name} encoding 'UTF8' template template0`);

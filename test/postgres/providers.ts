@@ -27,14 +27,18 @@ export function choosePostgres(surroundings: PostgresSurroundings): PostgresProv
   const folder = binaryFolders.find(hasServer);
   if (folder !== undefined) return { kind: "binaries", folder };
   if (dockerAnswers()) return { kind: "docker" };
-  throw new Error("no Postgres for the tests: install it, start a container engine, or set HOLDPOINT_TEST_DATABASE_URL");
+  throw new Error(
+    "no Postgres for the tests: install it, start a container engine, or set HOLDPOINT_TEST_DATABASE_URL",
+  );
 }
 
 const DEBIAN_FOLDER = "/usr/lib/postgresql";
 
 /** Asks this machine. The newest server of Debian's layout comes before whatever stands on the PATH. */
 export function probePostgres(): PostgresSurroundings {
-  const versions = existsSync(DEBIAN_FOLDER) ? readdirSync(DEBIAN_FOLDER).sort((left, right) => Number(right) - Number(left)) : [];
+  const versions = existsSync(DEBIAN_FOLDER)
+    ? readdirSync(DEBIAN_FOLDER).sort((left, right) => Number(right) - Number(left))
+    : [];
   const paths = (process.env["PATH"] ?? "").split(":");
   return {
     handedUrl: process.env["HOLDPOINT_TEST_DATABASE_URL"],

@@ -5,7 +5,13 @@ import { openSync } from "node:fs";
  * Runs one server and ends it when its own parent is gone: the parent holds this process's standard input. What is written
  * there before it closes names the signal that ends the server; without a word it is killed.
  */
-const spec = JSON.parse(process.argv[2] ?? "{}") as { command: string[]; cwd: string; uid?: number; gid?: number; log?: string };
+const spec = JSON.parse(process.argv[2] ?? "{}") as {
+  command: string[];
+  cwd: string;
+  uid?: number;
+  gid?: number;
+  log?: string;
+};
 const { command, log, ...options } = spec;
 const [program = "", ...args] = command;
 const output = log === undefined ? "ignore" : openSync(log, "a");

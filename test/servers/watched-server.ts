@@ -22,7 +22,9 @@ export interface WatchedServer {
 }
 
 export function watchServer(spec: ServerCommand): WatchedServer {
-  const watchdog = spawn(process.execPath, [join(import.meta.dirname, "watchdog.ts"), JSON.stringify(spec)], { stdio: ["pipe", "ignore", "ignore"] });
+  const watchdog = spawn(process.execPath, [join(import.meta.dirname, "watchdog.ts"), JSON.stringify(spec)], {
+    stdio: ["pipe", "ignore", "ignore"],
+  });
   watchdog.stdin.on("error", () => {});
   const isRunning = () => watchdog.exitCode === null && watchdog.signalCode === null;
   return {
