@@ -26,7 +26,8 @@ export default defineConfig({
       ),
       project("kube", ["test/kube/**/*.test.ts"]),
       project("cluster", ["test/{cluster,cli}/**/*.test.ts"], [cluster]),
-      project("path", ["test/{path,local}/**/*.test.ts"], [postgres, cluster]),
+      project("local", ["test/local/**/*.test.ts"], [postgres]),
+      project("path", ["test/path/**/*.test.ts"], [postgres, cluster]),
     ],
     // Two cores: the servers beside the tests need their share.
     maxWorkers: 2,

@@ -217,6 +217,24 @@ test("what this version does not carry out is said, never ignored", async () => 
   });
 });
 
+test("a result of two megabytes and an error of three end their runs, cut in status and whole in the journal [case e01]", async () => {
+  await world.run("large", "post", 'export default async () => "x".repeat(2_000_000);');
+  await world.run("loud", "post", 'export default async () => { throw new Error("é".repeat(1_500_000)); };');
+  const large = await world.runPhase("large", "Succeeded");
+  expect(large.status.resultCut).toMatchObject({ bytes: 2_000_002 });
+  const loud = await world.runPhase("loud", "Failed");
+  expect(loud.status.error).toMatchObject({ code: "ScriptThrew", cut: { bytes: 3_000_000 } });
+  for (const { status } of [large, loud]) expect(JSON.stringify(status).length).toBeLessThan(64 * 1024);
+});
+
+test("integers that no double holds come through status with their digits [case a07]", async () => {
+  await world.run("exact", "post", "export default async () => ({ id: 9007199254740993n });");
+  await world.runPhase("exact", "Succeeded");
+  expect(await world.cluster.kubectl("get", "run", "exact", "-o", "jsonpath={.status.result.id}")).toBe(
+    "9007199254740993",
+  );
+});
+
 test("an unreachable server is named; a Run waits for its Toolset and goes on when it is there", async () => {
   await world.run(
     "early",
