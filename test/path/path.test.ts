@@ -197,6 +197,28 @@ test("the same name and spec again is not run again; a changed spec is [case e03
   expect(server.ledger.entries).toHaveLength(before + 2);
 });
 
+test("a finished Run with a time to live is deleted and applied again: its outcome is shown, nothing is called [case e03]", async () => {
+  const before = server.ledger.entries.length;
+  const once =
+    'import { mail } from "rewind:tools"; export default async () => (await mail.read({ n: 9 })) !== undefined;';
+  await world.run("close-march", "post", once, { ttlAfterFinished: "1s" });
+  await eventually(
+    "its object is gone",
+    async () => !(await world.cluster.kubectl("get", "runs")).includes("close-march"),
+  );
+  await world.run("close-march", "post", once, { ttlAfterFinished: "1s" });
+  const again = await world.runWhen(
+    "close-march",
+    "shows the outcome",
+    (status) => conditionOf(status, "Accepted")?.reason === "AlreadyRan",
+  );
+  expect(again.status).toMatchObject({ phase: "Succeeded", result: true });
+  expect(server.ledger.entries).toHaveLength(before + 1);
+  // Longer than its time to live: an object that only shows an outcome stays, or it would be applied for ever.
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  expect((await world.get("runs", "close-march")).metadata.uid).toBe(again.metadata.uid);
+});
+
 test("what this version does not carry out is said, never ignored", async () => {
   await world.run("unsupported", "post", script, { deadline: { after: "1h" } });
   const { status } = await world.runPhase("unsupported", "Failed");

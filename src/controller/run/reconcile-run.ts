@@ -9,11 +9,12 @@ import { Pass, type PassTools, runSteps } from "../reconcile-pass.ts";
 import { admitStep } from "./admit.ts";
 import { cancelStep } from "./cancel.ts";
 import { decideStep } from "./decide.ts";
+import { expireStep } from "./expire.ts";
 import type { RunContext } from "./run-context.ts";
 import { showStep } from "./show.ts";
 import { supportedStep } from "./supported.ts";
 
-const STEPS = [supportedStep, admitStep, cancelStep, decideStep, showStep];
+const STEPS = [supportedStep, admitStep, cancelStep, decideStep, showStep, expireStep];
 
 export interface RunReconcilerSpec {
   readonly tools: PassTools;
@@ -50,9 +51,11 @@ export class RunReconciler {
       spec: object.spec as RunSpec,
       view,
       alreadyRan: false,
+      expired: false,
       toolset: undefined,
     };
     await runSteps(context, STEPS);
+    if (context.expired) return undefined;
     return await pass.write("Run", tools);
   }
 

@@ -15,6 +15,8 @@ export interface RunContext {
   view: RunView | undefined;
   /** The run of an earlier object of the same name and spec, which is shown instead (semantics 14.5). */
   alreadyRan: boolean;
+  /** Whether the object was deleted by this pass, so that there is no status to write. */
+  expired: boolean;
   toolset: ToolsetState | undefined;
   /** Whether an unfinished run of the same name and spec goes on as this object: locally, where the objects may be lost. */
   readonly adoptsUnfinished: boolean;
