@@ -18,7 +18,7 @@ export default defineConfig({
         "test/{architecture,objects,mcp,typecheck}/**/*.test.ts",
         "test/journal/{pglite,group-commit}.test.ts",
       ]),
-      project("sandbox", ["test/{sandbox,hostile}/**/*.test.ts"]),
+      project("sandbox", ["test/{sandbox,hostile,histories}/**/*.test.ts"]),
       project(
         "postgres",
         ["test/{dispatcher,postgres,controller}/**/*.test.ts", "test/journal/postgres.test.ts"],
