@@ -48,6 +48,7 @@ const optionsSchema = z.object({
 });
 
 const CONNECTIONS_MAX = 6;
+const CLOSE_TIMEOUT_MS = 2_000;
 
 function stopOnSignals(log: Logger, stop: () => Promise<void>, exitWithParent: boolean): void {
   let stopping = false;
@@ -100,7 +101,10 @@ async function main(): Promise<void> {
   });
   const stop = async () => {
     await dispatcher.close();
-    await Promise.allSettled([sandbox.close(), checker.close(), sql.close()]);
+    log.info("dispatcher has given everything back");
+    // Nothing that counts is left: what does not close by itself ends with the process.
+    const closed = Promise.allSettled([sandbox.close(), checker.close(), sql.close()]);
+    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS))]);
   };
   stopOnSignals(log, stop, options.HOLDPOINT_EXIT_WITH_PARENT === "1");
 }

@@ -19,7 +19,7 @@ const ANSWER_TIMEOUT_MS = 1_000;
 const TRIES_MAX = 5;
 
 /** A predecessor's socket that two processes remove at once may be one's new one: looked at again after this pause. */
-const CONFIRM_PAUSE_MS = 30;
+const CONFIRM_PAUSE_MS = 60;
 
 /**
  * Takes a state folder for this process, by listening on a Unix socket in it. Where nobody answers, whoever held it is dead
@@ -38,6 +38,9 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
       await closed(server);
     } else {
       const seen = socketIdentity(path);
+      if ((await whoHolds(path)) !== undefined) break;
+      // A socket that was just made refuses for a moment as well, until its owner listens: only one that still refuses is dead.
+      await delay(CONFIRM_PAUSE_MS);
       if ((await whoHolds(path)) !== undefined) break;
       removeDeadSocket(path, seen);
     }

@@ -80,7 +80,7 @@ test("a Run runs, parks, costs no process, is approved by the plugin, and return
     message: expect.stringContaining("mail.send"),
   });
   expect(conditionOf(status, "Accepted")).toMatchObject({ status: "True", reason: "Accepted" });
-  await eventually("the dispatcher is scaled to zero", async () => world.dispatcherPids().length === 0);
+  await world.scaledToZero();
   const approved = await world.plugin(ANN, "kubectl-approve", "run/first", "2", "-m", "looks right");
   expect(approved).toMatchObject({ code: 0 });
   const done = await world.runPhase("first", "Succeeded");

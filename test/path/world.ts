@@ -108,6 +108,15 @@ export class World {
     return lines.map((line) => (JSON.parse(line) as { pid: number }).pid).filter(isAlive);
   }
 
+  /** Resolves once no dispatcher runs any more. */
+  async scaledToZero(): Promise<void> {
+    await eventually("the dispatchers are scaled to zero", async () => {
+      const pids = this.dispatcherPids();
+      if (pids.length > 0) throw new Error(`${pids} still run:\n${this.output.slice(-4_000)}`);
+      return true;
+    });
+  }
+
   async apply(manifest: object): Promise<void> {
     await this.cluster.kubectlWithInput(JSON.stringify(manifest), "apply", "--server-side", "-f", "-");
   }
