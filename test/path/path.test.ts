@@ -81,8 +81,8 @@ test("a Run runs, parks, costs no process, is approved by the plugin, and return
   });
   expect(conditionOf(status, "Accepted")).toMatchObject({ status: "True", reason: "Accepted" });
   await world.scaledToZero();
-  const approved = await world.plugin(ANN, "kubectl-approve", "run/first", "2", "-m", "looks right");
-  expect(approved).toMatchObject({ code: 0 });
+  const said = await world.kubectlPlugin(ANN, "approve", "run/first", "2", "-m", "looks right");
+  expect(said).toContain("first");
   const done = await world.runPhase("first", "Succeeded");
   expect(done.status.result).toBe("ops");
   expect(done.status.calls).toEqual({ total: 2, succeeded: 2, failed: 0, parked: 0, inFlight: 0 });

@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import pg from "pg";
 import type { Condition } from "../../src/api/conditions.ts";
 import type { RunStatus } from "../../src/api/run-status.ts";
@@ -12,7 +13,8 @@ import { type ResourceCluster, startResourceCluster } from "../cluster/crds-clus
 import { eventually } from "../dispatcher/eventually.ts";
 import { createDatabase } from "../postgres/postgres.ts";
 
-const program = join(resolve(import.meta.dirname, "../.."), "src/bin/controller.ts");
+const root = resolve(import.meta.dirname, "../..");
+const program = join(root, "src/bin/controller.ts");
 
 /** An object as kubectl prints it. */
 export interface Shown<Status> {
@@ -188,6 +190,15 @@ export class World {
     ]);
   }
 
+  /** Runs a plugin through kubectl itself, which finds it on the PATH, as somebody. */
+  async kubectlPlugin(user: string, plugin: string, ...args: string[]): Promise<string> {
+    const kubectl = process.env["HOLDPOINT_TEST_KUBECTL"] ?? "kubectl";
+    const env = { ...process.env, PATH: `${join(root, "bin")}:${process.env["PATH"]}` };
+    const flags = ["--kubeconfig", this.kubeconfig, "-n", this.cluster.namespace, "--as", user];
+    const { stdout, stderr } = await promisify(execFile)(kubectl, [plugin, ...args, ...flags], { env });
+    return stdout + stderr;
+  }
+
   /** Names of runs that the journal holds as unfinished. */
   async unfinishedRuns(): Promise<string[]> {
     const client = new pg.Client(this.databaseUrl);
@@ -245,5 +256,5 @@ function isAlive(pid: number): boolean {
 
 /** The text of a file of the repository. */
 export async function repositoryFile(path: string): Promise<string> {
-  return await readFile(join(resolve(import.meta.dirname, "../.."), path), "utf8");
+  return await readFile(join(root, path), "utf8");
 }
