@@ -8,7 +8,7 @@ import { createScriptChecker } from "../../src/typecheck/checker.ts";
 import { eventually } from "../dispatcher/eventually.ts";
 import { Rig } from "../dispatcher/rig.ts";
 import { startLedgerServer } from "../mcp/ledger-server.ts";
-import { publishUrl, startPostgres } from "../postgres/postgres.ts";
+import { publishServer, startPostgres } from "../postgres/postgres.ts";
 import type { HistoryFile } from "./history-file.ts";
 
 /**
@@ -63,7 +63,7 @@ const schema = (name: string) =>
   name === "strict" ? { type: "object", properties: { n: { type: "integer" } } } : { type: "object" };
 
 const postgres = await startPostgres();
-publishUrl(postgres.url);
+await publishServer(postgres.url);
 const server = await startLedgerServer({
   tools: TOOLS.map((name) => ({ name, inputSchema: schema(name) })),
   results: {

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
+import { migrate } from "../../src/journal/migrate.ts";
+import { openPostgres } from "../../src/journal/postgres.ts";
 import { freePorts, until, type WatchedServer, watchServer } from "../servers/watched-server.ts";
 import { choosePostgres, probePostgres } from "./providers.ts";
 
@@ -126,24 +128,39 @@ async function answers(url: string): Promise<void> {
   });
 }
 
-/** Makes the server known to the test processes. */
-export function publishUrl(url: string): void {
+/** Migrated once; every test file gets a clone of it. */
+const TEMPLATE = "holdpoint_template";
+
+/** Makes the server known to the test processes, with a migrated database to clone. */
+export async function publishServer(url: string): Promise<void> {
+  await maintain(url, `drop database if exists ${TEMPLATE} with (force)`);
+  await maintain(url, `create database ${TEMPLATE} encoding 'UTF8' template template0`);
+  const sql = openPostgres({ url: withDatabase(url, TEMPLATE), connectionsMax: 1, onConnectionError: () => {} });
+  await migrate(sql);
+  await sql.close();
   process.env[URL_VARIABLE] = url;
 }
 
 let names = 0;
 
-/** A new, empty database on the server that the global set-up started. */
+/** A database of the test's own on the server that the global set-up started, with the journal's schema. */
 export async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const server = process.env[URL_VARIABLE];
   if (server === undefined)
     throw new Error("no Postgres server: the test's project needs the global set-up test/postgres/global-setup.ts");
   names += 1;
   const name = `holdpoint_test_${process.pid}_${Date.now()}_${names}`;
-  await maintain(server, `create database ${name} encoding 'UTF8' template template0`);
+  await maintain(server, `create database ${name} template ${TEMPLATE}`);
+  return {
+    url: withDatabase(server, name),
+    drop: () => maintain(server, `drop database if exists ${name} with (force)`),
+  };
+}
+
+function withDatabase(server: string, name: string): string {
   const url = new URL(server);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => maintain(server, `drop database if exists ${name} with (force)`) };
+  return url.href;
 }
 
 async function maintain(url: string, statement: string): Promise<void> {

