@@ -4,11 +4,9 @@ import { hostname } from "node:os";
 import { Command, CommanderError } from "commander";
 import { z } from "zod";
 import { systemClock } from "../base/clock.ts";
-import { parseDurationMs } from "../base/duration.ts";
-import { HoldpointError } from "../base/errors.ts";
 import { newId } from "../base/ids.ts";
 import { createLogger, type Logger } from "../base/log.ts";
-import { decodeOptions } from "../base/options.ts";
+import { databaseUrlOption, decodeOptions, durationOption, logLevelOption, sayStartFailure } from "../base/options.ts";
 import { type Controller, startController } from "../controller/manager.ts";
 import { ProcessLauncher } from "../controller/process-launcher.ts";
 import { openPostgres } from "../journal/postgres.ts";
@@ -19,31 +17,20 @@ import { EventRecorder } from "../kube/events.ts";
 import { KubeObjectStore } from "../kube/kube-store.ts";
 import { LeaderElection } from "../kube/leader-election.ts";
 
-const duration = z.string().transform((text, context) => {
-  try {
-    return parseDurationMs(text);
-  } catch (error) {
-    context.addIssue({ code: "custom", message: (error as Error).message });
-    return z.NEVER;
-  }
-});
-
 const optionsSchema = z.object({
-  database: z
-    .string("give --database or HOLDPOINT_DATABASE_URL: the postgres:// URL of the journal")
-    .regex(/^postgres(ql)?:\/\//, "must begin with postgres://"),
+  database: databaseUrlOption("give --database or HOLDPOINT_DATABASE_URL: the postgres:// URL of the journal"),
   kubeconfig: z.string().min(1).optional(),
   context: z.string().min(1).optional(),
   leaderElect: z.enum(["true", "false"], "must be true or false").transform((text) => text === "true"),
   namespace: z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "must be a namespace's name"),
-  lease: duration,
+  lease: durationOption,
   healthPort: z
     .string()
     .regex(/^\d{1,5}$/, "must be a port")
     .transform(Number)
     .refine((port) => port < 65_536, "must be a port")
     .optional(),
-  logLevel: z.enum(["debug", "info", "warn", "error", "silent"], "must be debug, info, warn, error or silent"),
+  logLevel: logLevelOption,
 });
 type ControllerSettings = z.output<typeof optionsSchema>;
 
@@ -204,9 +191,5 @@ function elect(
 }
 
 main().catch((error: unknown) => {
-  if (error instanceof CommanderError) process.exit(2);
-  const text =
-    error instanceof HoldpointError ? `${error.code}: ${error.message}\n${error.help}` : (error as Error).message;
-  process.stderr.write(`holdpoint-controller: ${text}\n`);
-  process.exit(error instanceof HoldpointError && error.code === "InvalidOptions" ? 2 : 1);
+  process.exit(error instanceof CommanderError ? 2 : sayStartFailure("holdpoint-controller", error));
 });

@@ -1,45 +1,27 @@
 #!/usr/bin/env node
 import { z } from "zod";
 import { systemClock } from "../base/clock.ts";
-import { parseDurationMs } from "../base/duration.ts";
-import { HoldpointError } from "../base/errors.ts";
 import { createLogger, type Logger } from "../base/log.ts";
-import { decodeOptions } from "../base/options.ts";
+import { databaseUrlOption, decodeOptions, durationOption, logLevelOption, sayStartFailure } from "../base/options.ts";
 import { type Dispatcher, startDispatcher } from "../dispatcher/dispatcher.ts";
 import { openPostgres } from "../journal/postgres.ts";
 import type { Sql } from "../journal/sql.ts";
 import { createSandboxPool } from "../sandbox/pool.ts";
 import { createScriptChecker } from "../typecheck/checker.ts";
 
-const durationMs = z.string().transform((text, context) => {
-  try {
-    return parseDurationMs(text);
-  } catch (error) {
-    context.addIssue({ code: "custom", message: (error as Error).message });
-    return z.NEVER;
-  }
-});
-
 /** What a dispatcher is told: where the journal is and which Toolset it serves. Everything else stands in the journal. */
 const optionsSchema = z.object({
-  HOLDPOINT_DATABASE_URL: z
-    .string("must be the postgres:// URL of the journal")
-    .regex(/^postgres(ql)?:\/\//, "must begin with postgres://"),
-  HOLDPOINT_DATABASE_DIRECT_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, "must begin with postgres://")
-    .optional(),
+  HOLDPOINT_DATABASE_URL: databaseUrlOption("must be the postgres:// URL of the journal"),
+  HOLDPOINT_DATABASE_DIRECT_URL: databaseUrlOption("must be a postgres:// URL").optional(),
   HOLDPOINT_TOOLSET_ID: z
     .string("must be the Toolset's number in the journal")
     .regex(/^\d{1,15}$/, "must be a number")
     .transform(Number),
   HOLDPOINT_PLACE: z.string("must name this pod or process uniquely").min(1).max(253),
-  HOLDPOINT_LOG_LEVEL: z
-    .enum(["debug", "info", "warn", "error", "silent"], "must be debug, info, warn, error or silent")
-    .default("info"),
+  HOLDPOINT_LOG_LEVEL: logLevelOption.default("info"),
   HOLDPOINT_EXIT_WITH_PARENT: z.enum(["0", "1"], "must be 0 or 1").default("0"),
-  HOLDPOINT_LEASE: durationMs.optional(),
-  HOLDPOINT_GRACE: durationMs.optional(),
+  HOLDPOINT_LEASE: durationOption.optional(),
+  HOLDPOINT_GRACE: durationOption.optional(),
   HOLDPOINT_RUNS_PER_REPLICA: z
     .string()
     .regex(/^[1-9]\d{0,4}$/, "must be a number from 1 to 99999")
@@ -109,8 +91,4 @@ async function main(): Promise<void> {
   stopOnSignals(log, stop, options.HOLDPOINT_EXIT_WITH_PARENT === "1");
 }
 
-main().catch((error: unknown) => {
-  const text = error instanceof HoldpointError ? `${error.code}: ${error.message}\n${error.help}` : String(error);
-  process.stderr.write(`holdpoint dispatcher: ${text}\n`);
-  process.exit(error instanceof HoldpointError && error.code === "InvalidOptions" ? 2 : 1);
-});
+main().catch((error: unknown) => process.exit(sayStartFailure("holdpoint-dispatcher", error)));
