@@ -39,7 +39,6 @@ describe("unsupportedFields", () => {
     expect(unsupportedFields(object("Toolset", toolset))).toEqual([
       "spec.servers[1].auth",
       "spec.http",
-      "spec.policies[0].onInterruption",
       "spec.policies[1].parkTimeout",
       "spec.policies[1].onDrift",
       "spec.dispatcher.serviceAccountName",

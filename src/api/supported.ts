@@ -17,7 +17,6 @@ const UNSUPPORTED: Readonly<Record<Kind, Readonly<Record<string, Unsupported>>>>
     "spec.hostTools": { unless: [[]] },
     "spec.http": true,
     "spec.workflows": { unless: [[]] },
-    "spec.policies[].onInterruption": { unless: ["Retry", "AtMostOnce"] },
     "spec.policies[].parkTimeout": true,
     "spec.policies[].heartbeatTimeout": true,
     "spec.policies[].queueTimeout": true,

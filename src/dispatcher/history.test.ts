@@ -69,6 +69,23 @@ test("a rejection that the script was not told yet is kept for it", () => {
   expect(history.callsByRef.get(1)?.state).toEqual({ kind: "rejected", by: "bob", reason: "no" });
 });
 
+test("an answer that the script was not told yet is kept for it", () => {
+  const history = fold(
+    called(1, true),
+    { kind: "parked", seq: 1, holdId: "1", reason: "OutcomeUnknown" },
+    {
+      kind: "resolved",
+      seq: 1,
+      holdId: "1",
+      action: "Answer",
+      by: "ann",
+      reason: "",
+      answersText: '{"id":9007199254740993}',
+    },
+  );
+  expect(history.callsByRef.get(1)?.state).toEqual({ kind: "answered", valueText: '{"id":9007199254740993}' });
+});
+
 test("deliveries keep the order and the times of the log, whatever the order of the calls [semantics 3.6]", () => {
   const history = fold(called(1, true), called(2, true), settled(2), { kind: "slept", ref: 3 }, settled(1));
   expect(history.deliveries.map(({ ref, atMs }) => [ref, atMs])).toEqual([

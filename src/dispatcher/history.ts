@@ -28,6 +28,8 @@ export type RecordedCallState =
   | { readonly kind: "parked"; readonly holdId: string; readonly reason: string }
   /** Somebody rejected it, and the script was not told yet. */
   | { readonly kind: "rejected"; readonly by: string; readonly reason: string }
+  /** Somebody said what its result was, and the script was not told yet. */
+  | { readonly kind: "answered"; readonly valueText: string }
   | { readonly kind: "settled" };
 
 /** What the script was told, in order. */
@@ -55,6 +57,12 @@ export interface RunHistory {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+function resolvedState(entry: Extract<LogEntry, { kind: "resolved" }>): RecordedCallState {
+  if (entry.action === "Reject") return { kind: "rejected", by: entry.by, reason: entry.reason };
+  if (entry.action === "Answer") return { kind: "answered", valueText: entry.answersText ?? "null" };
+  return { kind: "waiting", notBeforeMs: 0 };
+}
 
 /** Folds a run's log, entry by entry in the order of n. Pure: the same entries give the same history. */
 export class HistoryFold {
@@ -155,10 +163,7 @@ export class HistoryFold {
         return;
       case "resolved":
         if (entry.action === "Approve") call.approved = true;
-        call.state =
-          entry.action === "Reject"
-            ? { kind: "rejected", by: entry.by, reason: entry.reason }
-            : { kind: "waiting", notBeforeMs: 0 };
+        call.state = resolvedState(entry);
         return;
     }
   }

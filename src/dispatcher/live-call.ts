@@ -22,7 +22,8 @@ export interface LiveCall {
   attempts: number;
   approved: boolean;
   parkings: number;
-  holdId: string | undefined;
+  /** Under which id and for which reason it is parked. */
+  hold: { readonly id: string; readonly reason: string } | undefined;
   /** Not to be sent before this, by the database's clock. */
   notBeforeMs: number;
   unreachableSinceMs: number | undefined;
@@ -56,7 +57,7 @@ export function newCall(
     attempts: 0,
     approved: false,
     parkings: 0,
-    holdId: undefined,
+    hold: undefined,
     notBeforeMs: 0,
     unreachableSinceMs: undefined,
     unreachableTries: 0,
@@ -79,7 +80,7 @@ export function recalledCall(recorded: RecordedCall, tool: CallableTool): LiveCa
     attempts: recorded.attempts,
     approved: recorded.approved,
     parkings: recorded.parkings,
-    holdId: recorded.state.kind === "parked" ? recorded.state.holdId : undefined,
+    hold: recorded.state.kind === "parked" ? { id: recorded.state.holdId, reason: recorded.state.reason } : undefined,
     notBeforeMs: recorded.state.kind === "waiting" ? recorded.state.notBeforeMs : 0,
     unreachableSinceMs: recorded.unreachableSinceMs,
     unreachableTries: recorded.unreachableSinceMs === undefined ? 0 : 1,

@@ -18,6 +18,8 @@ export interface CallableTool {
   readonly unwrap: boolean;
   /** @returns the faults of the arguments, none when they fit */
   validate(argumentsText: string): readonly Fault[];
+  /** @returns the faults of a result that somebody gave in the tool's place, none when it fits the output schema */
+  validateResult(valueText: string): readonly Fault[];
 }
 
 /** A pin, compiled once for all runs that use it. */
@@ -103,5 +105,10 @@ function callableTool(pin: Pin, pinned: PinnedTool, server: PinnedServer, fullNa
     return validator(parseExact(argumentsText));
   };
   const unwrap = (pinned.outputSchema as JsonObject | undefined)?.["x-fastmcp-wrap-result"] === true;
-  return { fullName, pinned, server, policy, unwrap, validate };
+  const validateResult = (valueText: string): readonly Fault[] => {
+    if (pinned.outputSchema === undefined) return [];
+    const value = parseExact(valueText);
+    return compileValidator(pinned.outputSchema)(unwrap ? { result: value } : value);
+  };
+  return { fullName, pinned, server, policy, unwrap, validate, validateResult };
 }

@@ -1,3 +1,4 @@
+import type { ClosedHold } from "../journal/append.ts";
 import type { CallCounts } from "../journal/documents.ts";
 import type { DecidedHold } from "../journal/holds.ts";
 import type { SettledOutcome } from "../journal/log-records.ts";
@@ -7,6 +8,7 @@ import type { CallError, Command } from "../sandbox/port.ts";
 import type { AttemptOutcome } from "../tools/port.ts";
 import { makeAttempt } from "./attempt.ts";
 import { type CallFailure, judgeOutcome } from "./call-outcome.ts";
+import { decisionText, judgeDecision } from "./decision.ts";
 import type { DriverHost, QueuedDelivery } from "./driver-host.ts";
 import type { RunHistory } from "./history.ts";
 import { describeHold } from "./hold-document.ts";
@@ -88,6 +90,8 @@ export class RunCalls {
       call.succeeded = history.deliveries.find((delivery) => delivery.ref === ref)?.outcome.ok ?? false;
     } else if (recorded.state.kind === "inDoubt") {
       this.#interrupted(call, "the dispatcher died between sending the call and recording its answer", undefined, true);
+    } else if (recorded.state.kind === "answered") {
+      this.#settle(call, { ok: true, valueText: recorded.state.valueText });
     } else if (recorded.state.kind === "rejected") {
       this.#fail(call, { code: "Rejected", message: decisionText(recorded.state.by, recorded.state.reason) });
     }
@@ -186,31 +190,41 @@ export class RunCalls {
     this.#spec.log.write(calledRecord(call, false));
   }
 
-  #park(call: LiveCall, reason: string, message: string): void {
+  /** @param ended the hold that this one takes the place of, closed by the same record */
+  #park(call: LiveCall, reason: string, message: string, ended?: ClosedHold): void {
     if (!call.recorded) this.#recordWaiting(call);
     const hold = describeHold(call, this.#spec.runId, reason, message);
     call.state = "parked";
-    call.holdId = hold.holdId;
+    call.hold = { id: hold.holdId, reason };
     call.parkings += 1;
-    this.#spec.log.write({ kind: "parked", seq: call.seq, holdId: hold.holdId, reason }, { hold, project: true });
+    this.#spec.log.write(
+      { kind: "parked", seq: call.seq, holdId: hold.holdId, reason },
+      { hold, project: true, ...(ended === undefined ? {} : { closedHold: ended }) },
+    );
   }
 
-  /** Carries out what somebody decided about a parked call. What does not fit settles nothing: the call is offered again. */
+  /** Carries out what somebody decided about a parked call. What cannot be carried out settles nothing (semantics 7.9). */
   decide(decision: DecidedHold): void {
     const call = this.#calls.get(decision.seq);
-    if (call?.state !== "parked" || call.holdId !== decision.holdId) return;
-    const { holdId, action, by, reason } = decision;
-    const outcome = { Approve: "Approved", Reject: "Rejected" }[action];
-    const note = outcome ? decisionText(by, reason) : `${action} does not fit what the call waits for`;
+    if (call?.state !== "parked" || call.hold?.id !== decision.holdId) return;
+    const judged = judgeDecision(decision, call);
+    const { holdId, by, reason } = decision;
+    if (judged.kind === "misfit") {
+      const ended = { holdId, outcome: "Withdrawn", note: judged.message };
+      return this.#park(call, call.hold.reason, `${judged.message}. Decide again`, ended);
+    }
+    const { action, outcome } = judged;
+    const answers = action === "Answer" ? { answersText: judged.valueText } : {};
     this.#spec.log.write(
-      { kind: "resolved", seq: call.seq, holdId, action, by, reason },
-      { closedHold: { holdId, outcome: outcome ?? "Withdrawn", note }, project: true },
+      { kind: "resolved", seq: call.seq, holdId, action, by, reason, ...answers },
+      { closedHold: { holdId, outcome, note: decisionText(by, reason) }, project: true },
     );
-    call.holdId = undefined;
+    call.hold = undefined;
     call.state = "waiting";
     call.notBeforeMs = 0;
     if (action === "Approve") call.approved = true;
     else if (action === "Reject") this.#fail(call, { code: "Rejected", message: decisionText(by, reason) });
+    else this.#settle(call, { ok: true, valueText: judged.valueText });
   }
 
   /** Records the send, and sends once that is committed: intent before effect (semantics 4.2). */
@@ -267,6 +281,10 @@ export class RunCalls {
     call.unreachableTries = 0;
     const nowMs = host.databaseNowMs();
     const next = afterInterruption(call.tool.policy, call.attempts, nowMs, retryAfterMs, host.random());
+    if (next.kind === "fail" && call.tool.policy.onInterruption === "Park") {
+      const message = `${call.tool.fullName} was sent and no answer came (${cause}). Look whether it took effect: approve to send it again, reject if it failed, answer with its result if it succeeded.`;
+      return this.#park(call, "OutcomeUnknown", message);
+    }
     if (next.kind === "fail")
       return this.#fail(call, { code: next.code, message: cause, outcomeUnknown: next.outcomeUnknown });
     call.state = "waiting";
@@ -337,8 +355,4 @@ export class RunCalls {
 function calledRecord(call: LiveCall, sent: boolean) {
   const { ref, seq, step, digest, argumentsText } = call;
   return { kind: "called", ref, seq, tool: call.tool.fullName, digest, step, sent, argumentsText } as const;
-}
-
-function decisionText(by: string, reason: string): string {
-  return reason === "" ? `by ${by}` : `by ${by}: ${reason}`;
 }

@@ -27,7 +27,16 @@ export type LogRecord =
   /** How the call ended, exactly as the script is told. */
   | { kind: "settled"; ref: number; seq: number; attempts: number; outcome: SettledOutcome }
   | { kind: "parked"; seq: number; holdId: string; reason: string }
-  | { kind: "resolved"; seq: number; holdId: string; action: string; by: string; reason: string }
+  /** A decision that was carried out. `answersText` is the tool's result, when somebody who looked said what it was. */
+  | {
+      kind: "resolved";
+      seq: number;
+      holdId: string;
+      action: "Approve" | "Reject" | "Answer";
+      by: string;
+      reason: string;
+      answersText?: string;
+    }
   | { kind: "slept"; ref: number }
   | { kind: "signalRead"; ref: number; signalNo: number | undefined; valueText: string | undefined }
   | { kind: "printed"; lines: readonly PrintedLine[] }

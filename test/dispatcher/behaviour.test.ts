@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { createLogger } from "../../src/base/log.ts";
 import { type Dispatcher, startDispatcher } from "../../src/dispatcher/dispatcher.ts";
@@ -23,6 +23,7 @@ const spec = () => ({
     { tools: ["app.slow"], timeout: "300ms" },
     { tools: ["app.quiet"], idleTimeout: "300ms", onInterruption: "AtMostOnce" },
     { tools: ["app.two"], concurrency: 2 },
+    { tools: ["app.pay"], onInterruption: "Park" },
   ],
   limits: { resultBytes: 1000, sandbox: { calls: 20 } },
 });
@@ -34,9 +35,14 @@ beforeAll(async () => {
     required: ["n"],
     additionalProperties: false,
   };
+  const paid = { type: "object", properties: { receipt: { type: "string" } }, required: ["receipt"] };
   const names = ["read", "ask", "out", "out2", "slow", "quiet", "two"];
   server = await startLedgerServer({
-    tools: [...names.map((name) => ({ name, inputSchema: anything })), { name: "strict", inputSchema: strict }],
+    tools: [
+      ...names.map((name) => ({ name, inputSchema: anything })),
+      { name: "strict", inputSchema: strict },
+      { name: "pay", inputSchema: anything, outputSchema: paid },
+    ],
   });
   rig = await Rig.open();
   await rig.toolset(spec());
@@ -200,6 +206,49 @@ test("more calls than the limit end the run, and the script cannot catch it [sem
   const { runId, failure } = await outcome("for (let n = 0; ; n += 1) await app.read({ n }).catch(() => {});");
   expect(failure.code).toBe("CallLimit");
   expect(callsOf(runId)).toHaveLength(20);
+});
+
+describe("a call whose outcome nobody knows, under Park [semantics 5.2]", () => {
+  /** A run whose call took effect while its answer was lost: it is parked, and was sent once. */
+  async function interrupted() {
+    server.behaviour.faults = [{ kind: "dropAfter", tool: "pay" }];
+    const { runId } = await rig.run(
+      module('return await app.pay({}).catch((error) => error.code + ": " + error.message);'),
+    );
+    const { holds } = await rig.resting(runId, "Parked");
+    expect(holds).toMatchObject([{ holdId: "1", reason: "OutcomeUnknown", actions: ["Approve", "Reject", "Answer"] }]);
+    expect(callsOf(runId)).toHaveLength(1);
+    return runId;
+  }
+
+  test("approving sends it again, with the same key", async () => {
+    const runId = await interrupted();
+    await rig.decide(runId, "1", "Approve");
+    expect((await rig.finished(runId)).phase).toBe("Succeeded");
+    expect(callsOf(runId).map((entry) => [entry.key, entry.effect])).toEqual([
+      [`${runId}/1`, true],
+      [`${runId}/1`, false],
+    ]);
+  });
+
+  test("rejecting says that it failed", async () => {
+    const runId = await interrupted();
+    await rig.decide(runId, "1", "Reject", "bob", "no receipt");
+    expect((await rig.finished(runId)).resultText).toBe('"Rejected: by bob: no receipt"');
+    expect(callsOf(runId)).toHaveLength(1);
+  });
+
+  test("answering gives its result, which must fit the output schema: else it is offered again under the next id [semantics 7.9]", async () => {
+    const runId = await interrupted();
+    await rig.answer(runId, "1", { receipt: 7 });
+    const again = await eventually("it is offered again", async () =>
+      (await rig.view(runId)).holds.find((hold) => hold.holdId === "1-2"),
+    );
+    expect(JSON.parse(again.shownText).message).toContain("$.receipt");
+    await rig.answer(runId, "1-2", { receipt: "r-1" });
+    expect((await rig.finished(runId)).resultText).toBe('{"receipt":"r-1"}');
+    expect(callsOf(runId)).toHaveLength(1);
+  });
 });
 
 test("a script that waits for nothing fails at once; beside a parked call it waits, and fails when that is resolved [case f03]", async () => {

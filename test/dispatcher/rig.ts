@@ -38,8 +38,9 @@ export class Rig {
     this.#drop = drop;
   }
 
-  static async open(): Promise<Rig> {
-    const database = await createDatabase();
+  /** @param given an empty database of the caller's own; without it one is made on the tests' server, and dropped at the end */
+  static async open(given?: { readonly url: string }): Promise<Rig> {
+    const database = given ? { url: given.url, drop: async () => {} } : await createDatabase();
     const sql = openPostgres({
       url: database.url,
       directUrl: database.url,
@@ -165,6 +166,14 @@ export class Rig {
 
   async decide(runId: string, holdId: string, action: string, by = "ann", reason = ""): Promise<string> {
     const outcome = await decideHold(this.sql, runId, { holdId, action, by, reason });
+    this.sql.notify(toolsetChannel(this.toolsetId));
+    return outcome.kind;
+  }
+
+  /** Answers a parked call, as somebody who looked. */
+  async answer(runId: string, holdId: string, answers: unknown): Promise<string> {
+    const answersText = JSON.stringify(answers);
+    const outcome = await decideHold(this.sql, runId, { holdId, action: "Answer", by: "ann", reason: "", answersText });
     this.sql.notify(toolsetChannel(this.toolsetId));
     return outcome.kind;
   }
