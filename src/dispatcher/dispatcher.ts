@@ -1,37 +1,8 @@
-import type { Clock } from "../base/clock.ts";
-import type { Logger } from "../base/log.ts";
-import type { Sql } from "../journal/sql.ts";
-import type { SandboxPool } from "../sandbox/port.ts";
-import type { ScriptChecker } from "../typecheck/checker.ts";
+import { DISPATCHER_DEFAULTS, type DispatcherSpec } from "./dispatcher-spec.ts";
 import { Incarnation } from "./incarnation.ts";
 import { Lease } from "./lease.ts";
 import { PinnedWorlds } from "./pinned-world.ts";
 import { ToolSources } from "./tool-sources.ts";
-
-export interface DispatcherOptions {
-  /** How long others wait before they take over. */
-  readonly leaseMs: number;
-  /** Runs held in memory at once. */
-  readonly runsMax: number;
-  /** How often the journal is asked for work when no hint comes. */
-  readonly pollMs: number;
-  /** How long calls in flight may take to end at an orderly stop. */
-  readonly graceMs: number;
-}
-
-export const DISPATCHER_DEFAULTS: DispatcherOptions = { leaseMs: 10_000, runsMax: 200, pollMs: 1_000, graceMs: 25_000 };
-
-export interface DispatcherSpec {
-  readonly sql: Sql;
-  readonly toolsetId: number;
-  /** Names the pod or the state folder: whoever starts in the same place knows that its predecessor is dead. */
-  readonly place: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly sandbox: SandboxPool;
-  readonly checker: ScriptChecker;
-  readonly options?: Partial<DispatcherOptions>;
-}
 
 export interface Dispatcher {
   /** Stops in order: claims nothing more, lets calls in flight end within the grace period, gives its runs back. */
@@ -47,7 +18,7 @@ const START_PAUSE_MS = 1_000;
 export async function startDispatcher(spec: DispatcherSpec): Promise<Dispatcher> {
   const options = { ...DISPATCHER_DEFAULTS, ...spec.options };
   const sources = new ToolSources(spec.clock);
-  const worlds = new PinnedWorlds(spec.sql, spec.toolsetId);
+  const worlds = new PinnedWorlds(spec.sql, spec.toolsetId, spec.attemptsMax);
   let closing = false;
   let current: Incarnation | undefined;
   const begin = async () => {

@@ -13,7 +13,7 @@ import { GroupCommit } from "../journal/group-commit.ts";
 import { CONTROLLER_CHANNEL, classifyFailure, type Sql, toolsetChannel } from "../journal/sql.ts";
 import { readToolsets } from "../journal/toolsets.ts";
 import { discover } from "./discover.ts";
-import type { DispatcherOptions, DispatcherSpec } from "./dispatcher.ts";
+import type { DispatcherOptions, DispatcherSpec } from "./dispatcher-spec.ts";
 import type { DriverHost } from "./driver-host.ts";
 import type { Lease } from "./lease.ts";
 import { openRun } from "./open-run.ts";

@@ -37,11 +37,14 @@ const WORLDS_MAX = 20;
 export class PinnedWorlds {
   readonly #sql: Sql;
   readonly #toolsetId: number;
+  readonly #attemptsMax: number | undefined;
   readonly #worlds = new Map<string, Promise<PinnedWorld>>();
 
-  constructor(sql: Sql, toolsetId: number) {
+  /** @param attemptsMax sends in all under Retry, in place of what the policies say: for tests */
+  constructor(sql: Sql, toolsetId: number, attemptsMax?: number) {
     this.#sql = sql;
     this.#toolsetId = toolsetId;
+    this.#attemptsMax = attemptsMax;
   }
 
   /** @throws Error when the journal does not hold the pin */
@@ -65,7 +68,7 @@ export class PinnedWorlds {
   async #load(digest: string): Promise<PinnedWorld> {
     const stored = await readPin(this.#sql, this.#toolsetId, digest);
     if (!stored) throw new Error(`the journal does not hold the pin ${digest}`);
-    return compileWorld(pinFromStored(stored));
+    return compileWorld(pinFromStored(stored), this.#attemptsMax);
   }
 }
 
@@ -81,8 +84,11 @@ export function pinFromStored(stored: StoredPin): Pin {
   };
 }
 
-/** Compiles a pin: policies at once, each validator at the first call of its tool. */
-export function compileWorld(pin: Pin): PinnedWorld {
+/**
+ * Compiles a pin: policies at once, each validator at the first call of its tool.
+ * @param attemptsMax sends in all under Retry, in place of what the policies say
+ */
+export function compileWorld(pin: Pin, attemptsMax?: number): PinnedWorld {
   const servers = new Map(pin.content.servers.map((server) => [server.name, server]));
   const tools = new Map<string, CallableTool>();
   const groups: Record<string, string[]> = {};
@@ -90,14 +96,21 @@ export function compileWorld(pin: Pin): PinnedWorld {
     const server = servers.get(pinned.group);
     if (!server) throw new Error(`the pin ${pin.digest} has a tool of the unknown server ${pinned.group}`);
     const fullName = `${pinned.group}.${pinned.name}`;
-    tools.set(fullName, callableTool(pin, pinned, server, fullName));
+    tools.set(fullName, callableTool(pin, pinned, server, fullName, attemptsMax));
     groups[pinned.group] = [...(groups[pinned.group] ?? []), pinned.name];
   }
   return { pin, limits: compileRunLimits(pin.content), groups, tool: (name) => tools.get(name) };
 }
 
-function callableTool(pin: Pin, pinned: PinnedTool, server: PinnedServer, fullName: string): CallableTool {
-  const policy = compileCallPolicy(pin.content, pinned);
+function callableTool(
+  pin: Pin,
+  pinned: PinnedTool,
+  server: PinnedServer,
+  fullName: string,
+  attemptsMax: number | undefined,
+): CallableTool {
+  const compiled = compileCallPolicy(pin.content, pinned);
+  const policy = attemptsMax === undefined ? compiled : { ...compiled, attemptsMax };
   let validator: Validator | undefined;
   const validate = (argumentsText: string): readonly Fault[] => {
     if (!policy.validateArguments) return [];

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
+import type { CheckRequest } from "./check-result.ts";
 import { checkScript } from "./check-script.ts";
-import type { CheckRequest } from "./checker.ts";
 
 /**
  * The checking process: takes a request, gives its result, and takes the next. Loaded once, it keeps the compiler's library

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { CheckResult } from "./check-result.ts";
-import type { CheckRequest } from "./checker.ts";
+import type { CheckRequest, CheckResult } from "./check-result.ts";
 
 export interface CheckProcessOptions {
   readonly timeLimitMs: number;

@@ -1,3 +1,9 @@
+/** What is to be checked. */
+export interface CheckRequest {
+  readonly declarationText: string;
+  readonly script: string;
+}
+
 /** What the checker says of a script. */
 export type CheckResult =
   | {

@@ -1,8 +1,7 @@
 import amaro from "amaro";
 import ts from "typescript";
 import { globalsDeclaration } from "../sandbox/globals-declaration.ts";
-import type { CheckResult, Diagnostic } from "./check-result.ts";
-import type { CheckRequest } from "./checker.ts";
+import type { CheckRequest, CheckResult, Diagnostic } from "./check-result.ts";
 import { readableDiagnostic } from "./diagnostic.ts";
 import { floatingPromises } from "./floating-promises.ts";
 import { loadScriptLibrary, scriptLibraryRoot } from "./script-library.ts";

@@ -1,8 +1,8 @@
 import { digestText } from "../base/digest.ts";
 import { CheckProcess } from "./check-process.ts";
-import type { CheckResult } from "./check-result.ts";
+import type { CheckRequest, CheckResult } from "./check-result.ts";
 
-export type { CheckResult, Diagnostic } from "./check-result.ts";
+export type { CheckRequest, CheckResult, Diagnostic } from "./check-result.ts";
 
 /** Type-checks scripts against a pin's declarations and strips their types (semantics 3.1, 3.2). */
 export interface ScriptChecker {
@@ -13,11 +13,6 @@ export interface ScriptChecker {
   check(request: CheckRequest): Promise<CheckResult>;
   /** Ends the process. Checks under way reject. */
   close(): Promise<void>;
-}
-
-export interface CheckRequest {
-  readonly declarationText: string;
-  readonly script: string;
 }
 
 export interface ScriptCheckerOptions {

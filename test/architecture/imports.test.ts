@@ -73,6 +73,28 @@ test("imports go one way", () => {
   expect(wrong).toEqual([]);
 });
 
+test("no files import one another in a circle", () => {
+  const edges = new Map(
+    files.map((file) => [
+      file,
+      importsOf(file)
+        .filter((imported) => imported.startsWith("."))
+        .map((imported) => resolve(dirname(file), imported)),
+    ]),
+  );
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (file: string, path: readonly string[]) => {
+    if (path.includes(file))
+      circles.push([...path.slice(path.indexOf(file)), file].map((each) => relative(src, each)).join(" > "));
+    if (done.has(file) || path.includes(file)) return;
+    for (const next of edges.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  expect(circles).toEqual([]);
+});
+
 test("the check sees an import that goes the wrong way", () => {
   const parsed = ts.preProcessFile('import { a } from "../cli/a.ts"; export * from "../x.ts";', true, true);
   expect(parsed.importedFiles.map((imported) => imported.fileName)).toEqual(["../cli/a.ts", "../x.ts"]);
