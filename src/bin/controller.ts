@@ -52,6 +52,7 @@ function readOptions(): ControllerSettings {
     .option("--health-port <port>", "serves /healthz and /readyz")
     .option("--log-level <level>", "debug, info, warn, error or silent", "info")
     .allowExcessArguments(false)
+    .exitOverride()
     .parse();
   const given = command.opts<Record<string, string>>();
   return decodeOptions(optionsSchema, { database: process.env["HOLDPOINT_DATABASE_URL"], ...given });
@@ -191,5 +192,6 @@ function elect(
 }
 
 main().catch((error: unknown) => {
-  process.exit(error instanceof CommanderError ? 2 : sayStartFailure("holdpoint-controller", error));
+  const usage = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : 2) : undefined;
+  process.exit(usage ?? sayStartFailure("holdpoint-controller", error));
 });

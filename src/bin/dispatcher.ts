@@ -27,6 +27,12 @@ const optionsSchema = z.object({
     .regex(/^[1-9]\d{0,4}$/, "must be a number from 1 to 99999")
     .transform(Number)
     .optional(),
+  /** For tests only, that interrupt calls without end: sends in all under Retry. */
+  HOLDPOINT_TEST_ATTEMPTS_MAX: z
+    .string()
+    .regex(/^[1-9]\d{0,6}$/, "must be a number from 1 to 9999999")
+    .transform(Number)
+    .optional(),
 });
 
 const CONNECTIONS_MAX = 6;
@@ -75,6 +81,7 @@ async function main(): Promise<void> {
     log,
     sandbox,
     checker,
+    ...(options.HOLDPOINT_TEST_ATTEMPTS_MAX === undefined ? {} : { attemptsMax: options.HOLDPOINT_TEST_ATTEMPTS_MAX }),
     options: {
       ...(options.HOLDPOINT_LEASE === undefined ? {} : { leaseMs: options.HOLDPOINT_LEASE }),
       ...(options.HOLDPOINT_GRACE === undefined ? {} : { graceMs: options.HOLDPOINT_GRACE }),
