@@ -27,4 +27,6 @@ export interface DispatcherSpec {
   readonly sandbox: SandboxPool;
   readonly checker: ScriptChecker;
   readonly options?: Partial<DispatcherOptions>;
+  /** Sends in all under Retry, in place of what the policies say: for tests. */
+  readonly attemptsMax?: number;
 }
