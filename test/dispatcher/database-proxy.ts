@@ -6,6 +6,13 @@ export interface DatabaseProxy {
   readonly url: string;
   /** Once a request holds this text, its answer and everything after it are held back. */
   holdAnswersAfter(text: string): void;
+  /**
+   * The next request that holds this text is passed on; once the server has carried it out (and committed, if it is a
+   * transaction of its own), the connection is cut before a byte of the answer goes back.
+   */
+  cutAfter(text: string): void;
+  /** How many connections `cutAfter` has cut. */
+  cuts(): number;
   /** Requests are held back from now on. */
   holdRequests(): void;
   /** Bytes that were held back so far. */
@@ -22,12 +29,19 @@ interface Pair {
   readonly server: Socket;
   readonly toClient: Buffer[];
   readonly toServer: Buffer[];
+  /** Whether the server's next complete answer is swallowed and the connection cut. */
+  doomed: boolean;
 }
+
+/** The last message of a complete answer: ReadyForQuery, 6 bytes long. */
+const READY_FOR_QUERY = Buffer.from([0x5a, 0, 0, 0, 5]);
 
 export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const upstream = new URL(databaseUrl);
   const pairs = new Set<Pair>();
   let trigger: string | undefined;
+  let cutTrigger: string | undefined;
+  let cutCount = 0;
   let answersHeld = false;
   let requestsHeld = false;
   let held = 0;
@@ -43,13 +57,23 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       server: connect(Number(upstream.port), upstream.hostname),
       toClient: [],
       toServer: [],
+      doomed: false,
     };
     pairs.add(pair);
     client.on("data", (chunk) => {
       if (trigger !== undefined && chunk.includes(trigger)) answersHeld = true;
+      if (cutTrigger !== undefined && chunk.includes(cutTrigger)) {
+        cutTrigger = undefined;
+        pair.doomed = true;
+      }
       pass(requestsHeld, pair.toServer, pair.server, chunk);
     });
-    pair.server.on("data", (chunk) => pass(answersHeld, pair.toClient, client, chunk));
+    pair.server.on("data", (chunk) => {
+      if (!pair.doomed) return pass(answersHeld, pair.toClient, client, chunk);
+      if (!chunk.subarray(-6, -1).equals(READY_FOR_QUERY)) return;
+      cutCount += 1;
+      client.destroy();
+    });
     const end = () => {
       pairs.delete(pair);
       client.destroy();
@@ -70,6 +94,10 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     holdRequests: () => {
       requestsHeld = true;
     },
+    cutAfter: (text) => {
+      cutTrigger = text;
+    },
+    cuts: () => cutCount,
     heldBytes: () => held,
     letGo: () => {
       trigger = undefined;

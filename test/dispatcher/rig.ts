@@ -106,9 +106,8 @@ export class Rig {
     });
   }
 
-  /** Admits a run, as the controller does. */
-  async run(script: string, input?: unknown): Promise<{ runId: string; uid: string }> {
-    const uid = newId();
+  /** Admits a run, as the controller does: the same uid is admitted once. */
+  async run(script: string, input?: unknown, uid = newId()): Promise<{ runId: string; uid: string }> {
     const outcome = await admitRun(this.sql, {
       toolsetId: this.toolsetId,
       namespace: "agents",
