@@ -43,7 +43,11 @@ const PRUNE_FROM = DECISIONS_MAX - 10;
  * @param onCall told, before the write, what the decision is about; told once
  * @throws CommandFailed `NotParked`, `AlreadyDecided`; KubeApiError with the API server's refusal as it is
  */
-export async function decide(api: KubeApi, wish: Wish, onCall: (call: ParkedCall) => void): Promise<Decided> {
+export async function decide(
+  api: KubeApi,
+  wish: Wish,
+  onCall: (call: ParkedCall, run: ServedRun) => Promise<void>,
+): Promise<Decided> {
   const by = await whoAmI(api);
   let shownDigest: string | undefined;
   for (let attempt = 1; ; attempt += 1) {
@@ -56,7 +60,7 @@ export async function decide(api: KubeApi, wish: Wish, onCall: (call: ParkedCall
         `call ${call.id} cannot be decided by ${wish.action}: it offers ${call.actions.join(", ")}`,
       );
     }
-    if (shownDigest === undefined) onCall(call);
+    if (shownDigest === undefined) await onCall(call, run);
     else if (shownDigest !== call.callDigest)
       throw new CommandFailed(`call ${call.id} changed meanwhile: look at it again`);
     shownDigest = call.callDigest;

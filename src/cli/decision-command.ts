@@ -6,6 +6,7 @@ import { type ConnectionFlags, connect, withConnectionFlags } from "./connection
 import { type Decided, decide } from "./decide.ts";
 import { parseRunName, showCall } from "./parked-call.ts";
 import type { Terminal } from "./terminal.ts";
+import { readWhole } from "./whole-arguments.ts";
 
 /** What approve, reject and answer have in common, and where they differ. */
 export interface DecisionCommand {
@@ -44,8 +45,8 @@ export async function runDecision(
     ...(target.answers === undefined ? {} : { answers: target.answers }),
   };
   const asJson = flags.output === "json";
-  const decided = await decide(api, wish, (call) => {
-    if (!asJson) showCall(terminal, call);
+  const decided = await decide(api, wish, async (call, run) => {
+    if (!asJson) showCall(terminal, call, await readWhole(api, run, call));
   });
   if (asJson) return terminal.print(stringifyExact(outcome(decided), 2));
   const { run, call, decision, stoodAlready } = decided;

@@ -6,6 +6,7 @@ import { decidedText } from "./decide.ts";
 import { parkedCalls, parseRunName, showCall } from "./parked-call.ts";
 import { readRun, type ServedRun } from "./resources.ts";
 import type { Terminal } from "./terminal.ts";
+import { readWhole } from "./whole-arguments.ts";
 
 /** `kubectl holdpoint describe run/NAME`: where a Run is, what waits, what was decided, how it ended. */
 export function describeCommand(command: Command, terminal: Terminal): Command {
@@ -16,7 +17,7 @@ export function describeCommand(command: Command, terminal: Terminal): Command {
       const run = await readRun(api, api.namespace, parseRunName(argument));
       if (flags.output === "json") return terminal.print(stringifyExact(run, 2));
       describeHead(terminal, run);
-      for (const call of parkedCalls(run)) showCall(terminal, call);
+      for (const call of parkedCalls(run)) showCall(terminal, call, await readWhole(api, run, call));
       describeEnd(terminal, run);
     });
 }

@@ -30,13 +30,16 @@ export function parkedLines(run: ServedRun): string[] {
   return omitted > 0 ? [...lines, `  and ${omitted} more that the status does not list`] : lines;
 }
 
-/** All about one parked call: what whoever decides has to see (semantics 7.9; case c07). */
-export function showCall({ print, colors }: Terminal, call: ParkedCall): void {
+/**
+ * All about one parked call: what whoever decides has to see (semantics 7.9; case c07).
+ * @param whole the arguments, whole, where the preview was cut
+ */
+export function showCall({ print, colors }: Terminal, call: ParkedCall, whole: string | undefined): void {
   print(colors.bold(`call ${call.id}  ${visibleText(call.tool)}`));
   print(`  waits for    ${call.reason}: ${visibleText(call.message)}`);
   print(`  since        ${visibleText(call.since)}`);
-  print(`  arguments    ${visibleText(call.arguments ?? "(not shown)")}`);
-  if (call.previewCut) {
+  print(`  arguments    ${visibleText(whole ?? call.arguments ?? "(not shown)")}`);
+  if (call.previewCut && whole === undefined) {
     const size = call.argumentsBytes === undefined ? "" : ` of ${call.argumentsBytes} bytes`;
     print(colors.yellow(`               cut: only the beginning${size} is shown; the digest is over the whole`));
   }

@@ -1,4 +1,5 @@
-import { digestJson } from "../base/digest.ts";
+import { wholeCallText } from "../api/whole-call.ts";
+import { digestText } from "../base/digest.ts";
 import { parseExact } from "../base/exact-json.ts";
 import type { StepCall } from "../policy/step-order.ts";
 import type { Command } from "../sandbox/port.ts";
@@ -34,7 +35,7 @@ export interface LiveCall {
 
 /** The digest by which people approve a call: over the tool, its server and the whole canonical arguments. */
 export function callDigest(tool: CallableTool, argumentsText: string): string {
-  return digestJson({ tool: tool.fullName, server: tool.server.url, arguments: parseExact(argumentsText) });
+  return digestText(wholeCallText(tool.fullName, tool.server.url, parseExact(argumentsText)));
 }
 
 /** A call that the script has just issued. */

@@ -201,8 +201,8 @@ describe("kubectl approve and reject", () => {
     for (let round = 0; round < 100; round += 1) {
       const wish = { namespace: cluster.namespace, run: await parkedRun(), callId: "7" };
       const outcomes = await Promise.allSettled([
-        decide(ann, { ...wish, action: "Approve" }, () => {}),
-        decide(bob, { ...wish, action: "Reject", reason: "no" }, () => {}),
+        decide(ann, { ...wish, action: "Approve" }, async () => {}),
+        decide(bob, { ...wish, action: "Reject", reason: "no" }, async () => {}),
       ]);
       const decision = (await decisionsOf(wish.run))["7"];
       const lost = outcomes.filter((outcome) => outcome.status === "rejected");

@@ -257,6 +257,26 @@ test("integers that no double holds come through status with their digits [case 
   );
 });
 
+test("a call whose preview was cut is shown whole to whoever decides, and the digests of two that differ at the end differ [case c07]", async () => {
+  const long = `export default async () => { const x = "x".repeat(2_490); await Promise.all([mail.send({ n: 2, note: x + "harmless" } as never), mail.send({ n: 2, note: x + "rm -rf /" } as never)]); };`;
+  await world.run("cut", "post", `import { mail } from "rewind:tools";\n${long}`);
+  const { status } = await world.runWhen("cut", "has two parked calls", (now) => now.parked?.length === 2);
+  const [one, two] = status.parked ?? [];
+  expect([one?.previewCut, two?.previewCut]).toEqual([true, true]);
+  expect(one?.arguments).toBe(two?.arguments);
+  expect(one?.callDigest).not.toBe(two?.callDigest);
+  const bare = JSON.stringify({ spec: { decisions: { "1": { action: "Approve", by: ANN } } } });
+  await expect(world.cluster.kubectl("patch", "run", "cut", "--type=merge", "-p", bare, `--as=${ANN}`)).rejects.toThrow(
+    /callDigest/,
+  );
+  await world.allowConfigMaps("whole", [ANN]);
+  const described = await world.plugin(ANN, "kubectl-holdpoint", "describe", "run/cut");
+  expect(described.stdout).toContain("harmless");
+  expect(described.stdout).toContain("rm -rf /");
+  expect((await world.plugin(ANN, "kubectl-reject", "run/cut", "2", "-m", "no")).stdout).toContain("rm -rf /");
+  await world.cluster.kubectl("delete", "run", "cut");
+});
+
 test("an unreachable server is named; a Run waits for its Toolset and goes on when it is there", async () => {
   await world.run(
     "early",

@@ -213,9 +213,17 @@ export class World {
     }
   }
 
+  /** Lets users read ConfigMaps: the declarations, and the whole of calls whose preview was cut. */
+  async allowConfigMaps(name: string, users: readonly string[]): Promise<void> {
+    await this.#grant(name, users, [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get"] }]);
+  }
+
   /** Lets users see and decide runs, or only see them. */
   async allow(name: string, users: readonly string[], verbs: readonly string[]): Promise<void> {
-    const rules = [{ apiGroups: ["holdpoint.dev"], resources: ["runs", "toolsets"], verbs }];
+    await this.#grant(name, users, [{ apiGroups: ["holdpoint.dev"], resources: ["runs", "toolsets"], verbs }]);
+  }
+
+  async #grant(name: string, users: readonly string[], rules: object[]): Promise<void> {
     await this.apply({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name }, rules });
     const subjects = users.map((user) => ({ kind: "User", name: user, apiGroup: "rbac.authorization.k8s.io" }));
     const roleRef = { kind: "Role", name, apiGroup: "rbac.authorization.k8s.io" };

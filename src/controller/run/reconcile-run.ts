@@ -11,10 +11,11 @@ import { cancelStep } from "./cancel.ts";
 import { decideStep } from "./decide.ts";
 import { expireStep } from "./expire.ts";
 import type { RunContext } from "./run-context.ts";
+import { shareArgumentsStep } from "./share-arguments.ts";
 import { showStep } from "./show.ts";
 import { supportedStep } from "./supported.ts";
 
-const STEPS = [supportedStep, admitStep, cancelStep, decideStep, showStep, expireStep];
+const STEPS = [supportedStep, admitStep, cancelStep, decideStep, shareArgumentsStep, showStep, expireStep];
 
 export interface RunReconcilerSpec {
   readonly tools: PassTools;
