@@ -1,3 +1,4 @@
+import { classifyFailure } from "../journal/sql.ts";
 import { DISPATCHER_DEFAULTS, type DispatcherSpec } from "./dispatcher-spec.ts";
 import { Incarnation } from "./incarnation.ts";
 import { Lease } from "./lease.ts";
@@ -32,8 +33,20 @@ export async function startDispatcher(spec: DispatcherSpec): Promise<Dispatcher>
     current.start();
     return current;
   };
-  const first = await begin();
-  const served = serveForEver(first);
+  const served = serveForEver(await beginFirst());
+
+  /** A database that is away is waited for; anything else is for whoever started this process to see. */
+  async function beginFirst(): Promise<Incarnation> {
+    for (;;) {
+      try {
+        return await begin();
+      } catch (error) {
+        if (classifyFailure(error) !== "unavailable") throw error;
+        spec.log.warn({ err: error }, "no lease could be acquired; trying again");
+        await pause(START_PAUSE_MS);
+      }
+    }
+  }
 
   async function serveForEver(started: Incarnation): Promise<void> {
     let incarnation = started;
@@ -55,7 +68,7 @@ export async function startDispatcher(spec: DispatcherSpec): Promise<Dispatcher>
         return await begin();
       } catch (error) {
         spec.log.warn({ err: error }, "no lease could be acquired; trying again");
-        await new Promise((resolve) => setTimeout(resolve, START_PAUSE_MS));
+        await pause(START_PAUSE_MS);
       }
     }
     return previous;
@@ -69,4 +82,8 @@ export async function startDispatcher(spec: DispatcherSpec): Promise<Dispatcher>
       await sources.close();
     },
   };
+}
+
+function pause(delayMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

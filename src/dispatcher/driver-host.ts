@@ -24,6 +24,8 @@ export interface DriverHost {
    * @returns false when something came meanwhile: the run is still held
    */
   release(progress: RunProgress, runnableAtMs: number | undefined): Promise<boolean>;
+  /** The run cannot be driven any further by this driver, which writes nothing more: it is taken up anew after a pause. */
+  giveUp(): void;
   /** How the run looks has changed while it is held. */
   note(progress: RunProgress): void;
 }

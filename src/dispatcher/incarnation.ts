@@ -4,6 +4,8 @@ import {
   finishRun,
   noteProgress,
   type RunProgress,
+  readClaimed,
+  readOwnedRuns,
   readWake,
   releaseRun,
   takeWokenRuns,
@@ -40,6 +42,15 @@ interface HeldRun {
 
 const CLAIM_COUNT_MAX = 50;
 const RETRY_OPEN_MS = 5_000;
+const PERSIST_PAUSE_MS = 200;
+const CLOSE_LOOK_MS = 20;
+/** What is written at the end of an orderly stop gets at least this long, whatever the grace period has left. */
+const DRAIN_MS_MIN = 2_000;
+/**
+ * After an answer of the journal was lost, what it holds of ours is compared with what we hold for this long: longer than a
+ * statement of ours can go on there unheard.
+ */
+const DOUBT_MS = 60_000;
 
 /** A dispatcher under one identity: claims runs, holds them, gives them back, until it is dead or closed. */
 export class Incarnation {
@@ -57,6 +68,7 @@ export class Incarnation {
   #pinning = false;
   #looking: Promise<void> | undefined;
   #lookAgain = false;
+  #doubtUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #unlisten: (() => Promise<void>) | undefined;
 
@@ -102,8 +114,10 @@ export class Incarnation {
     try {
       await this.#lookAtToolset();
       await this.#hearNews();
+      if (this.#spec.clock.monotonicMs() < this.#doubtUntilMs) await this.#compare();
       await this.#claim();
     } catch (error) {
+      this.#doubt();
       const level = classifyFailure(error) === "unavailable" ? "warn" : "error";
       this.#spec.log[level]({ err: error }, "the journal could not be asked for work");
     }
@@ -140,6 +154,22 @@ export class Incarnation {
     }
   }
 
+  /** The answer of a claim or of a look for news may be lost: runs may be ours, and woken, without our knowledge. */
+  #doubt(): void {
+    this.#doubtUntilMs = this.#spec.clock.monotonicMs() + DOUBT_MS;
+  }
+
+  async #compare(): Promise<void> {
+    const unknown: string[] = [];
+    for (const owned of await readOwnedRuns(this.#sql, this.id)) {
+      const held = this.#held.get(owned.runId);
+      if (!held) unknown.push(owned.runId);
+      else if (owned.wake > held.wakeSeen) await this.#bringNews(owned, held);
+    }
+    if (unknown.length === 0 || this.#closing || this.#spec.lease.dead) return;
+    for (const run of await readClaimed(this.#sql, this.id, unknown)) void this.#hold(run);
+  }
+
   /**
    * Brings a run what came since. Only then does its wake-up count as seen: a release that happens before finds that
    * something came, and does not take place.
@@ -162,10 +192,8 @@ export class Incarnation {
       const woken = await this.#persist(() => readWake(this.#sql, this.id, runId));
       if (woken) await this.#bringNews(woken, held);
     } catch (error) {
-      this.#spec.log.warn(
-        { err: error, run: runId },
-        "what came to the run could not be read; it is looked at again when it is woken",
-      );
+      this.#doubt();
+      this.#spec.log.warn({ err: error, run: runId }, "what came to the run could not be read; it is looked at again");
     }
   }
 
@@ -181,7 +209,7 @@ export class Incarnation {
   async #hold(run: ClaimedRun): Promise<void> {
     const held: HeldRun = { wakeSeen: run.wake, missedNews: false, driver: undefined };
     this.#held.set(run.runId, held);
-    const host = this.#host(run.runId, held);
+    const host = this.#host(run, held);
     try {
       const driver = await openRun(run, {
         ...this.#spec,
@@ -190,25 +218,38 @@ export class Incarnation {
         incarnationId: this.id,
         toolsetName: this.#toolsetName,
       });
-      if (!driver) return;
+      if (!driver) return this.#letGo(run.runId);
       if (this.#spec.lease.dead) return driver.abandon();
       held.driver = driver;
       if (held.missedNews) await this.#refresh(run.runId, held);
     } catch (error) {
       this.#spec.log.error({ err: error, run: run.runId }, "the run could not be taken up; it is tried again");
-      held.driver?.abandon();
-      await this.#giveBack(run, held).catch(() => {});
+      await this.#giveBack(run, held, run.phase);
     }
   }
 
-  async #giveBack(run: ClaimedRun, held: HeldRun): Promise<void> {
-    const progress = { runId: run.runId, phase: run.phase };
+  /** Gives a run back that has no driver any more, to be taken up anew after a pause, here or elsewhere. */
+  async #giveBack(run: ClaimedRun, held: HeldRun, phase: string): Promise<void> {
+    const { runId } = run;
     const runnableAtMs = this.#spec.lease.databaseNowMs() + RETRY_OPEN_MS;
-    const outcome = await releaseRun(this.#sql, this.id, progress, held.wakeSeen, runnableAtMs);
-    if (outcome !== "woken") this.#held.delete(run.runId);
+    held.driver = undefined;
+    try {
+      for (let wake: number | undefined = held.wakeSeen; wake !== undefined; ) {
+        const seen = wake;
+        const progress = { runId, phase };
+        const outcome = await this.#persist(() => releaseRun(this.#sql, this.id, progress, seen, runnableAtMs));
+        if (outcome !== "woken") break;
+        // Whoever takes it up next reads what came.
+        wake = (await this.#persist(() => readWake(this.#sql, this.id, runId)))?.wake;
+      }
+      this.#letGo(runId);
+    } catch (error) {
+      if (!this.#spec.lease.dead) this.#spec.log.error({ err: error, run: runId }, "the run could not be given back");
+    }
   }
 
-  #host(runId: string, held: HeldRun): DriverHost {
+  #host(run: ClaimedRun, held: HeldRun): DriverHost {
+    const { runId } = run;
     return {
       log: this.#spec.log,
       source: (tool) => this.#spec.sources.get(tool.server),
@@ -221,13 +262,14 @@ export class Incarnation {
         this.#letGo(runId);
       },
       release: async (progress, runnableAtMs) => {
-        const outcome = await this.#persist(() =>
-          releaseRun(this.#sql, this.id, progress, held.wakeSeen, runnableAtMs),
-        );
+        // What is seen while the release is tried again counts as not seen: the driver takes nothing in meanwhile.
+        const { wakeSeen } = held;
+        const outcome = await this.#persist(() => releaseRun(this.#sql, this.id, progress, wakeSeen, runnableAtMs));
         if (outcome === "woken") void this.#refresh(runId, held);
         else this.#letGo(runId);
         return outcome !== "woken";
       },
+      giveUp: () => void this.#giveBack(run, held, "Running"),
       note: (progress) => this.#notes.note(progress),
     };
   }
@@ -239,7 +281,7 @@ export class Incarnation {
         return await write();
       } catch (error) {
         if (classifyFailure(error) !== "unavailable" || this.#spec.lease.dead) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 200));
+        await pause(PERSIST_PAUSE_MS);
       }
     }
   }
@@ -277,12 +319,19 @@ export class Incarnation {
     const deadlineMs = this.#spec.clock.monotonicMs() + this.#spec.options.graceMs;
     for (const held of this.#held.values()) held.driver?.tick();
     while (this.#held.size > 0 && !this.#spec.lease.dead && this.#spec.clock.monotonicMs() < deadlineMs) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await pause(CLOSE_LOOK_MS);
     }
     for (const held of this.#held.values()) held.driver?.abandon();
     this.#held.clear();
-    await this.#writer.drained();
+    // A database that is away does not keep a process from stopping: what is not committed is recovered.
+    const leftMs = Math.max(DRAIN_MS_MIN, deadlineMs - this.#spec.clock.monotonicMs());
+    await Promise.race([this.#writer.drained(), pause(leftMs)]);
+    this.#writer.close();
     await this.#spec.lease.retire();
     await this.#looking;
   }
+}
+
+function pause(delayMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }

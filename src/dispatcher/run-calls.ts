@@ -26,6 +26,8 @@ export interface RunCallsSpec {
   readonly deliver: (delivery: QueuedDelivery) => void;
   /** An attempt has ended: something may go on. */
   readonly onAttemptEnded: () => void;
+  /** An intent could not be committed, so nothing was sent: the run is not ours any more, or the journal refuses it. */
+  readonly onLost: (error: unknown) => void;
 }
 
 /**
@@ -246,7 +248,7 @@ export class RunCalls {
       await committed;
       if (!(await host.mayAct())) return;
     } catch (error) {
-      host.log.debug({ err: error, run: runId, seq: call.seq }, "the intent was not committed, so nothing is sent");
+      if (!this.#stopped) this.#spec.onLost(error);
       return;
     }
     if (this.#stopped) return;

@@ -23,6 +23,8 @@ export interface RunDriverSpec {
 const HELD_WAIT_MS_MAX = 2_000;
 /** Timers look again at most this much later, so none exceeds what a process's timer can hold (semantics 3.11). */
 const TIMER_MS_MAX = 86_400_000;
+/** What is due and still cannot go (no slot is free, the Toolset is suspended) is looked at again this much later. */
+const BLOCKED_LOOK_MS = 100;
 
 /**
  * Drives one run: hands outcomes to its script one at a time, takes what it asks for, and decides when the run has ended, is
@@ -58,6 +60,7 @@ export class RunDriver {
       runId: spec.run.runId,
       deliver: (delivery) => this.#queue.push(delivery),
       onAttemptEnded: () => this.#goOn(),
+      onLost: (error) => this.#giveUp(error),
     });
   }
 
@@ -107,10 +110,7 @@ export class RunDriver {
     if (this.#pumping || this.#ended) return;
     this.#pumping = true;
     void this.#pumpAll()
-      .catch((error: unknown) => {
-        this.#host.log.error({ err: error, run: this.run.runId }, "the run cannot be driven any further here");
-        this.abandon();
-      })
+      .catch((error: unknown) => this.#giveUp(error))
       .finally(() => {
         this.#pumping = false;
         this.#rest();
@@ -130,6 +130,17 @@ export class RunDriver {
       this.#endWaits();
       this.#log.flush();
     }
+  }
+
+  /** Lets go of the run where it stands: what is committed is what whoever takes it up next goes on from. */
+  #giveUp(error: unknown): void {
+    if (this.#ended) return;
+    this.#host.log.warn({ err: error, run: this.run.runId }, "the run cannot be driven any further here");
+    this.abandon();
+    void this.#log
+      .settled()
+      .catch(() => {})
+      .then(() => this.#host.giveUp());
   }
 
   #print(lines: readonly PrintedLine[]): void {
@@ -175,8 +186,8 @@ export class RunDriver {
     clearTimeout(this.#timer);
     const dueMs = this.#nextDueMs();
     if (dueMs === undefined || this.#ended) return;
-    const delayMs = Math.min(Math.max(0, dueMs - this.#host.databaseNowMs()), TIMER_MS_MAX);
-    this.#timer = setTimeout(() => this.tick(), delayMs);
+    const leftMs = dueMs - this.#host.databaseNowMs();
+    this.#timer = setTimeout(() => this.tick(), Math.min(leftMs > 0 ? leftMs : BLOCKED_LOOK_MS, TIMER_MS_MAX));
   }
 
   /** Looks at the clock: what is due goes on. While the run is being given back nothing starts. */
@@ -233,8 +244,9 @@ export class RunDriver {
     } catch (error) {
       this.#host.log.warn(
         { err: error, run: this.run.runId },
-        "the run's end could not be recorded; another dispatcher takes it up",
+        "the run's end could not be recorded; it is taken up anew",
       );
+      this.#host.giveUp();
     }
   }
 
@@ -243,10 +255,11 @@ export class RunDriver {
     this.#releasing = true;
     try {
       await this.#log.settled();
-      if (!this.#ended && (await this.#host.release(this.#progress(), this.#claimableAtMs()))) this.abandon();
+      // What came while the log was written would be dropped with this driver.
+      const mayGo = !this.#ended && this.#news.length === 0;
+      if (mayGo && (await this.#host.release(this.#progress(), this.#claimableAtMs()))) this.abandon();
     } catch (error) {
-      this.#host.log.warn({ err: error, run: this.run.runId }, "the run could not be given back");
-      this.abandon();
+      this.#giveUp(error);
     } finally {
       this.#releasing = false;
     }

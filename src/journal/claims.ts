@@ -22,6 +22,9 @@ export interface ClaimedRun {
   readonly databaseNowMs: number;
 }
 
+const CLAIM_COLUMNS = `r.run_id, r.namespace, r.name, r.pin_digest, r.script, r.input, r.seed, r.engine, r.behaviours, r.module, r.phase, r.wake, r.losses,
+  r.cancel_reason, (extract(epoch from r.started_at) * 1000)::bigint as started_at_ms, (extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms`;
+
 const CLAIM = `
 with fence as materialized (
   select i.id, i.toolset_id from holdpoint.incarnations i join holdpoint.toolsets t using (toolset_id)
@@ -33,8 +36,7 @@ with fence as materialized (
 )
 update holdpoint.runs r set owner = $1, runnable_at = null
 from picked p where r.toolset_id = p.toolset_id and r.run_id = p.run_id
-returning r.run_id, r.namespace, r.name, r.pin_digest, r.script, r.input, r.seed, r.engine, r.behaviours, r.module, r.phase, r.wake, r.losses,
-  r.cancel_reason, (extract(epoch from r.started_at) * 1000)::bigint as started_at_ms, (extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms`;
+returning ${CLAIM_COLUMNS}`;
 
 interface ClaimRow {
   run_id: string;
@@ -58,7 +60,21 @@ interface ClaimRow {
 /** Claims up to `countMax` runs that wait for work; none while the incarnation is dead or draining, or the Toolset suspended. */
 export async function claimRuns(sql: Sql, incarnationId: string, countMax: number): Promise<ClaimedRun[]> {
   const { rows } = await sql.query<ClaimRow>(CLAIM, [incarnationId, countMax]);
-  return rows.map((row) => ({
+  return rows.map(claimedRun);
+}
+
+/** Reads runs that this incarnation claimed without learning of it: the claim's answer was lost. Those of others are left out. */
+export async function readClaimed(sql: Sql, incarnationId: string, runIds: readonly string[]): Promise<ClaimedRun[]> {
+  const { rows } = await sql.query<ClaimRow>(
+    `select ${CLAIM_COLUMNS} from holdpoint.runs r join holdpoint.incarnations i on i.id = r.owner and not i.dead
+     where r.owner = $1 and r.run_id = any($2::uuid[])`,
+    [incarnationId, runIds],
+  );
+  return rows.map(claimedRun);
+}
+
+function claimedRun(row: ClaimRow): ClaimedRun {
+  return {
     runId: row.run_id,
     namespace: row.namespace,
     name: row.name,
@@ -75,7 +91,7 @@ export async function claimRuns(sql: Sql, incarnationId: string, countMax: numbe
     ...(row.module === null ? {} : { moduleSource: JSON.parse(row.module) as string }),
     ...(row.cancel_reason === null ? {} : { cancelReason: row.cancel_reason }),
     ...(row.started_at_ms === null ? {} : { startedAtMs: row.started_at_ms }),
-  }));
+  };
 }
 
 const FENCE =
@@ -230,21 +246,33 @@ export async function takeWokenRuns(sql: Sql, incarnationId: string): Promise<Wo
      returning r.run_id, r.wake, r.cancel_reason`,
     [incarnationId],
   );
-  return rows.map((row) => ({
-    runId: row.run_id,
-    wake: row.wake,
-    ...(row.cancel_reason === null ? {} : { cancelReason: row.cancel_reason }),
-  }));
+  return rows.map(wokenRun);
 }
 
 /** How often a run of this incarnation was woken so far. @returns undefined when it is not this incarnation's any more */
 export async function readWake(sql: Sql, incarnationId: string, runId: string): Promise<WokenRun | undefined> {
-  const { rows } = await sql.query<{ wake: number; cancel_reason: string | null }>(
-    "select wake, cancel_reason from holdpoint.runs where run_id = $2 and owner = $1",
+  const { rows } = await sql.query<{ run_id: string; wake: number; cancel_reason: string | null }>(
+    "select run_id, wake, cancel_reason from holdpoint.runs where run_id = $2 and owner = $1",
     [incarnationId, runId],
   );
-  const row = rows[0];
-  return row && { runId, wake: row.wake, ...(row.cancel_reason === null ? {} : { cancelReason: row.cancel_reason }) };
+  return rows[0] && wokenRun(rows[0]);
+}
+
+/** Every run that is this incarnation's, and how often it was woken so far: for when an answer of the journal was lost. */
+export async function readOwnedRuns(sql: Sql, incarnationId: string): Promise<WokenRun[]> {
+  const { rows } = await sql.query<{ run_id: string; wake: number; cancel_reason: string | null }>(
+    "select run_id, wake, cancel_reason from holdpoint.runs where owner = $1",
+    [incarnationId],
+  );
+  return rows.map(wokenRun);
+}
+
+function wokenRun(row: { run_id: string; wake: number; cancel_reason: string | null }): WokenRun {
+  return {
+    runId: row.run_id,
+    wake: row.wake,
+    ...(row.cancel_reason === null ? {} : { cancelReason: row.cancel_reason }),
+  };
 }
 
 /** The database's clock, in milliseconds since the epoch. */

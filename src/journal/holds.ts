@@ -115,7 +115,7 @@ export interface UnreadSignal {
   readonly payloadText: string;
 }
 
-/** Signals of a run with a number above `afterNo`, in the order in which they came. */
+/** Signals of a run with a number above `afterNo`, in the order in which they came, at most a page of 1,000. */
 export async function listSignals(
   sql: Sql,
   toolsetId: number,

@@ -39,6 +39,8 @@ export interface ChaosReport {
 
 /** After the last fault everything must come to its end within this: the longest pause between two sends is a minute. */
 const END_TIMEOUT_MS = 180_000;
+/** The rest of the faults kills no dispatcher, so that what the faults before left undone shows. */
+const SHARE_WITH_DEATHS = 0.8;
 const REPORT_EVERY_MS = 15_000;
 
 /** Lets runs go while everything around them fails, heals the world, waits for the ends, and judges. */
@@ -69,7 +71,8 @@ async function injectAll(world: World, stream: RunStream, injector: Injector, op
   const startedAtMs = performance.now();
   let reportedAtMs = startedAtMs;
   for (let index = 0; injector.total < options.faults; index++) {
-    const fault = planFault(options.seed, index, options.paceMs);
+    const share = Math.max(injector.total / options.faults, (performance.now() - startedAtMs) / options.durationMsMax);
+    const fault = planFault(options.seed, index, options.paceMs, share < SHARE_WITH_DEATHS);
     await delay(fault.afterMs);
     const nowMs = performance.now();
     if (nowMs - startedAtMs > options.durationMsMax) return false;

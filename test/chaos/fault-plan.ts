@@ -39,22 +39,37 @@ const SERVER_FAULTS = {
   "late-answer": 4,
 } as const;
 
-/** The fault of that number. @param paceMs between two faults, on the average */
-export function planFault(seed: number, index: number, paceMs: number): PlannedFault {
+const FAULTS = {
+  server: 44,
+  "server-restart": 2,
+  "cut-after": 20,
+  "cut-all": 3,
+  stall: 5,
+  "stall-kill": 4,
+  kill: 9,
+  terminate: 3,
+  freeze: 8,
+  "postgres-restart": 2,
+} as const;
+/** No dispatcher dies of these: whatever they leave undone, no death of its owner sets right. */
+const FAULTS_WITHOUT_DEATHS = {
+  ...FAULTS,
+  "cut-after": 60,
+  "stall-kill": 0,
+  kill: 0,
+  terminate: 0,
+  freeze: 0,
+} as const;
+
+/**
+ * The fault of that number.
+ * @param paceMs between two faults, on the average
+ * @param withDeaths whether dispatchers die of some
+ */
+export function planFault(seed: number, index: number, paceMs: number, withDeaths: boolean): PlannedFault {
   const random = new Random(seed, 5_000_000 + index);
   const when = { afterMs: Math.round(paceMs * 2 * random.next()), slot: random.between(0, 1_000_000) };
-  const kind = random.weighted({
-    server: 44,
-    "server-restart": 2,
-    "cut-after": 20,
-    "cut-all": 3,
-    stall: 5,
-    "stall-kill": 4,
-    kill: 9,
-    terminate: 3,
-    freeze: 8,
-    "postgres-restart": 2,
-  });
+  const kind = random.weighted<keyof typeof FAULTS>(withDeaths ? FAULTS : FAULTS_WITHOUT_DEATHS);
   switch (kind) {
     case "server":
       return { ...when, kind, ...planServerFault(random) };

@@ -3,7 +3,7 @@ import { type PlannedFault, STATEMENTS } from "./fault-plan.ts";
 import type { Slot } from "./slot.ts";
 import type { World } from "./world.ts";
 
-const CUT_WAIT_MS = 3_000;
+const CUT_WAIT_MS = 5_000;
 
 /** Makes the faults of a plan happen, and counts those that did. */
 export class Injector {

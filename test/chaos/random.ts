@@ -4,7 +4,7 @@ export class Random {
 
   /** @param stream tells sequences of one seed apart, so that one may be drawn from without moving the others */
   constructor(seed: number, stream: number) {
-    this.#state = (Math.imul(seed, 0x9e3779b1) ^ Math.imul(stream + 1, 0x85ebca6b)) >>> 0;
+    this.#state = scatter(scatter(seed) + stream);
   }
 
   /** In [0, 1). Mulberry32. */
@@ -41,4 +41,12 @@ export class Random {
     if (item === undefined) throw new RangeError("there is nothing to choose from");
     return item;
   }
+}
+
+/** Spreads neighbouring numbers over the whole range. Murmur's last step. */
+function scatter(number: number): number {
+  let mixed = (number + 0x9e3779b9) >>> 0;
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
 }

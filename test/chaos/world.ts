@@ -1,19 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { systemClock } from "../../src/base/clock.ts";
-import { createLogger } from "../../src/base/log.ts";
-import { LeaseWatch } from "../../src/controller/lease-watch.ts";
+import { watchLeases } from "../dispatcher/lease-watching.ts";
 import { Rig } from "../dispatcher/rig.ts";
 import { startPostgres, type TestPostgres } from "../postgres/postgres.ts";
 import { freePorts } from "../servers/watched-server.ts";
 import { Slot } from "./slot.ts";
 import { ToolServer } from "./tool-server.ts";
 
-/** As the rig starts its dispatchers. */
-const LEASE_MS = 2_000;
-const WATCH_EVERY_MS = 500;
 const SLOTS = 3;
 /** Of one attempt: late answers come on either side of it. */
 const CALL_TIMEOUT = "3s";
@@ -66,23 +60,5 @@ function toolsetSpec(url: string): object {
       { tools: ["app.out"], ...atMostOnce, retention: "Outward" },
     ],
     limits: { concurrency: 4 },
-  };
-}
-
-/** The controller's part: takes over from dispatchers that do not renew their lease. @returns stops it */
-function watchLeases(rig: Rig): () => Promise<void> {
-  const watch = new LeaseWatch(rig.sql, systemClock, createLogger("chaos", "silent"), LEASE_MS);
-  let isStopped = false;
-  const loop = async () => {
-    while (!isStopped) {
-      // Away for a moment: that is one of the faults.
-      await watch.look().catch(() => {});
-      await delay(WATCH_EVERY_MS);
-    }
-  };
-  const stopped = loop();
-  return async () => {
-    isStopped = true;
-    await stopped;
   };
 }

@@ -7,8 +7,8 @@ export interface DatabaseProxy {
   /** Once a request holds this text, its answer and everything after it are held back. */
   holdAnswersAfter(text: string): void;
   /**
-   * The next request that holds this text is passed on; once the server has carried it out (and committed, if it is a
-   * transaction of its own), the connection is cut before a byte of the answer goes back.
+   * The next request that holds this text and finds a row is passed on; once the server has carried it out (and committed,
+   * if it is a transaction of its own), the connection is cut before a byte of the answer goes back.
    */
   cutAfter(text: string): void;
   /** How many connections `cutAfter` has cut. */
@@ -29,12 +29,16 @@ interface Pair {
   readonly server: Socket;
   readonly toClient: Buffer[];
   readonly toServer: Buffer[];
-  /** Whether the server's next complete answer is swallowed and the connection cut. */
-  doomed: boolean;
+  /** Set when the server's next complete answer is to be swallowed and the connection cut: the text that asked for it. */
+  doom: string | undefined;
+  /** What came of that answer so far. */
+  readonly swallowed: Buffer[];
 }
 
 /** The last message of a complete answer: ReadyForQuery, 6 bytes long. */
 const READY_FOR_QUERY = Buffer.from([0x5a, 0, 0, 0, 5]);
+/** How a statement that touched nothing is answered. */
+const TOUCHED_NOTHING = ["UPDATE 0\0", "SELECT 0\0", "INSERT 0 0\0"];
 
 export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const upstream = new URL(databaseUrl);
@@ -57,20 +61,28 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       server: connect(Number(upstream.port), upstream.hostname),
       toClient: [],
       toServer: [],
-      doomed: false,
+      doom: undefined,
+      swallowed: [],
     };
     pairs.add(pair);
     client.on("data", (chunk) => {
       if (trigger !== undefined && chunk.includes(trigger)) answersHeld = true;
       if (cutTrigger !== undefined && chunk.includes(cutTrigger)) {
+        pair.doom = cutTrigger;
         cutTrigger = undefined;
-        pair.doomed = true;
       }
       pass(requestsHeld, pair.toServer, pair.server, chunk);
     });
     pair.server.on("data", (chunk) => {
-      if (!pair.doomed) return pass(answersHeld, pair.toClient, client, chunk);
+      if (pair.doom === undefined) return pass(answersHeld, pair.toClient, client, chunk);
+      pair.swallowed.push(chunk);
       if (!chunk.subarray(-6, -1).equals(READY_FOR_QUERY)) return;
+      const answer = Buffer.concat(pair.swallowed.splice(0));
+      if (TOUCHED_NOTHING.some((tag) => answer.includes(tag))) {
+        cutTrigger ??= pair.doom;
+        pair.doom = undefined;
+        return pass(answersHeld, pair.toClient, client, answer);
+      }
       cutCount += 1;
       client.destroy();
     });
