@@ -3,8 +3,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 APPROVE ?=
+FAULTS ?= 1000
+SEED ?=
 
-.PHONY: help demo test e2e verify generate bench cluster cluster-down image clean
+.PHONY: help demo test chaos e2e verify generate bench cluster cluster-down image clean
 
 help: ## print every target with one line each
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
@@ -19,6 +21,9 @@ demo: node_modules/.stamp ## run examples/triage locally and stop at its questio
 
 test: node_modules/.stamp ## run every test against a real API server, Postgres and MCP servers
 	@vitest run $(if $(REPORT),--reporter=default --reporter=json --outputFile.json=$(REPORT))
+
+chaos: node_modules/.stamp ## let FAULTS=1000 faults of a seeded plan (SEED=…) hit several dispatchers, and judge what came of it
+	@node test/chaos/main.ts --faults $(FAULTS) $(if $(SEED),--seed $(SEED))
 
 e2e: node_modules/.stamp ## not there yet: the end-to-end test on a real node
 	@echo "make e2e: the chart and the image are not part of this version" >&2; exit 2

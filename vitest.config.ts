@@ -21,7 +21,7 @@ export default defineConfig({
       project("sandbox", ["test/{sandbox,hostile,histories}/**/*.test.ts"]),
       project(
         "postgres",
-        ["test/{dispatcher,postgres,controller}/**/*.test.ts", "test/journal/postgres.test.ts"],
+        ["test/{chaos,dispatcher,postgres,controller}/**/*.test.ts", "test/journal/postgres.test.ts"],
         [postgres],
       ),
       project("kube", ["test/kube/**/*.test.ts"]),

@@ -7,9 +7,9 @@ import { type ChaosReport, runChaos } from "./chaos.ts";
  */
 const { values } = parseArgs({
   options: {
-    faults: { type: "string", default: "100" },
+    faults: { type: "string", default: "1000" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    pace: { type: "string", default: "1200" },
+    pace: { type: "string", default: "900" },
     duration: { type: "string", default: "3600" },
     "stop-at-first": { type: "boolean", default: false },
   },
