@@ -1,4 +1,4 @@
-import type { LogEntry, SettledOutcome } from "../journal/log-records.ts";
+import { type LogEntry, recordBytes, type SettledOutcome } from "../journal/log-records.ts";
 import type { Outcome } from "../sandbox/port.ts";
 
 /** A call as the log knows it, by its last entry. */
@@ -51,6 +51,8 @@ export interface RunHistory {
   readonly lastRecordedRef: number;
   readonly lastAtMs: number;
   readonly printedLines: number;
+  /** About what it takes in the journal. */
+  readonly bytes: number;
   readonly readSignalNos: ReadonlySet<number>;
   readonly succeeded: number;
   readonly failed: number;
@@ -76,6 +78,7 @@ export class HistoryFold {
   #lastRef = 0;
   #lastAtMs = 0;
   #printed = 0;
+  #bytes = 0;
   readonly #readSignalNos = new Set<number>();
   #succeeded = 0;
   #failed = 0;
@@ -83,6 +86,7 @@ export class HistoryFold {
   /** @throws RangeError for an entry about a call that the log does not hold: the log is damaged */
   add(entry: LogEntry): void {
     this.#lastN = entry.n;
+    this.#bytes += recordBytes(entry);
     this.#lastAtMs = Math.max(this.#lastAtMs, entry.atMs);
     switch (entry.kind) {
       case "called":
@@ -189,6 +193,7 @@ export class HistoryFold {
       lastRecordedRef: this.#lastRef,
       lastAtMs: this.#lastAtMs,
       printedLines: this.#printed,
+      bytes: this.#bytes,
       readSignalNos: this.#readSignalNos,
       succeeded: this.#succeeded,
       failed: this.#failed,

@@ -60,7 +60,11 @@ export async function openRun(run: ClaimedRun, spec: OpenRunSpec): Promise<RunDr
   const { script, firstTurn } = await spec.sandbox.start(scriptSpec(run, spec.toolsetName, world, accepted));
   try {
     const replayed = await replay(script, firstTurn, accepted.startedAtMs, history);
-    const from = { lastN: history.lastN, lastAtMs: Math.max(history.lastAtMs, accepted.startedAtMs) };
+    const from = {
+      lastN: history.lastN,
+      lastAtMs: Math.max(history.lastAtMs, accepted.startedAtMs),
+      bytes: history.bytes,
+    };
     const log = new RunLog(spec.writer, run.runId, () => spec.host.databaseNowMs(), from);
     const driver = new RunDriver({ run, host: spec.host, world, log, script, history });
     // What came before the claim is part of the beginning; what comes after it wakes the run.

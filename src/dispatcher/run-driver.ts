@@ -126,6 +126,7 @@ export class RunDriver {
       this.#print(turn.printed);
       this.#state = turn.state;
       this.#takeCommands(turn.commands, next.delivery.atMs);
+      if (this.#log.bytes > this.#world.limits.journalBytes) return this.#exceedJournal();
       this.#calls.advance();
       this.#endWaits();
       this.#log.flush();
@@ -141,6 +142,11 @@ export class RunDriver {
       .settled()
       .catch(() => {})
       .then(() => this.#host.giveUp());
+  }
+
+  #exceedJournal(): void {
+    const message = `the run's calls and results take more than ${this.#world.limits.journalBytes} bytes of the journal`;
+    void this.#end({ phase: "Failed", failure: { code: "JournalLimit", message } });
   }
 
   #print(lines: readonly PrintedLine[]): void {

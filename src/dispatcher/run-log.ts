@@ -1,6 +1,6 @@
 import type { ClosedHold, NewHold } from "../journal/append.ts";
 import type { GroupCommit } from "../journal/group-commit.ts";
-import type { LogRecord } from "../journal/log-records.ts";
+import { type LogRecord, recordBytes } from "../journal/log-records.ts";
 
 /** A record that was given its place in the log. */
 export interface Written {
@@ -24,14 +24,21 @@ export class RunLog {
   readonly #nowMs: () => number;
   #lastN: number;
   #lastAtMs: number;
+  #bytes: number;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(writer: GroupCommit, runId: string, nowMs: () => number, from: { lastN: number; lastAtMs: number }) {
+  constructor(
+    writer: GroupCommit,
+    runId: string,
+    nowMs: () => number,
+    from: { lastN: number; lastAtMs: number; bytes: number },
+  ) {
     this.#writer = writer;
     this.#runId = runId;
     this.#nowMs = nowMs;
     this.#lastN = from.lastN;
     this.#lastAtMs = from.lastAtMs;
+    this.#bytes = from.bytes;
   }
 
   /** The time that the next record would get. */
@@ -39,8 +46,14 @@ export class RunLog {
     return Math.max(this.#lastAtMs, this.#nowMs());
   }
 
+  /** About what the run takes in the journal, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   write(record: LogRecord, options: WriteOptions = {}): Written {
     this.#lastN += 1;
+    this.#bytes += recordBytes(record);
     this.#lastAtMs = this.nowMs();
     const { lazily, ...rest } = options;
     const pending = { runId: this.#runId, n: this.#lastN, atMs: this.#lastAtMs, record, ...rest };

@@ -79,6 +79,32 @@ export interface LogRow {
   readonly payload: string | null;
 }
 
+/** What a row costs besides its payload: its columns, its index entry and the row's own header. */
+const ROW_BYTES = 200;
+
+/** About how many bytes a record takes in the journal: its foreign text in UTF-8, and a row. */
+export function recordBytes(record: LogRecord): number {
+  return ROW_BYTES + Buffer.byteLength(foreignText(record), "utf8");
+}
+
+function foreignText(record: LogRecord): string {
+  switch (record.kind) {
+    case "called":
+      return record.argumentsText;
+    case "settled":
+    case "lateResult":
+      return record.outcome.ok ? (record.outcome.valueText ?? "") : record.outcome.error.message;
+    case "signalRead":
+      return record.valueText ?? "";
+    case "printed":
+      return record.lines.map((line) => line.text).join("");
+    case "refused":
+      return record.error.message;
+    default:
+      return "";
+  }
+}
+
 /** Splits a record into the columns of its row. */
 export function encodeRecord(record: LogRecord): LogRow {
   const { kind, ...rest } = record as LogRecord & { ref?: number; seq?: number };

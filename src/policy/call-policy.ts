@@ -37,6 +37,8 @@ export interface RunLimits {
   readonly cpuMs: number;
   readonly argumentBytes: number;
   readonly consoleBytes: number;
+  /** Of the run's whole log. */
+  readonly journalBytes: number;
 }
 
 const CONCURRENCY_DEFAULT = 16;
@@ -87,6 +89,7 @@ export function compileRunLimits(pin: PinContent): RunLimits {
     cpuMs: durationMs(sandbox["cpu"], 5_000),
     argumentBytes: 5 * MEBIBYTE,
     consoleBytes: MEBIBYTE,
+    journalBytes: bytes(sandbox["journal"], 256 * MEBIBYTE),
   };
 }
 

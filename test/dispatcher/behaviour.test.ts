@@ -25,7 +25,7 @@ const spec = () => ({
     { tools: ["app.two"], concurrency: 2 },
     { tools: ["app.pay"], onInterruption: "Park" },
   ],
-  limits: { resultBytes: 1000, sandbox: { calls: 20 } },
+  limits: { resultBytes: 1000, sandbox: { calls: 20, journal: "20Ki" } },
 });
 
 beforeAll(async () => {
@@ -249,6 +249,18 @@ describe("a call whose outcome nobody knows, under Park [semantics 5.2]", () => 
     expect((await rig.finished(runId)).resultText).toBe('{"receipt":"r-1"}');
     expect(callsOf(runId)).toHaveLength(1);
   });
+});
+
+test("a run that takes more of the journal than it may ends, also across a replay [semantics 3.5]", async () => {
+  const { runId } = await rig.run(
+    module(
+      'const text = "x".repeat(6_000); const big = () => app.read({ text }).catch(() => {}); await big(); await big(); await app.ask({}); for (;;) await big();',
+    ),
+  );
+  await rig.resting(runId, "Parked");
+  await rig.decide(runId, "3", "Approve");
+  expect(failureOf(await rig.finished(runId)).code).toBe("JournalLimit");
+  expect(callsOf(runId).length).toBeLessThanOrEqual(5);
 });
 
 test("a script that waits for nothing fails at once; beside a parked call it waits, and fails when that is resolved [case f03]", async () => {
