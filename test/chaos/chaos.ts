@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { LedgerEntry } from "../mcp/ledger.ts";
-import { judgeAll, observedViolations, type Violation } from "./checks.ts";
+import { judgeAll, judgeSoFar, type Violation } from "./checks.ts";
 import { planFault } from "./fault-plan.ts";
 import { Injector } from "./inject.ts";
 import { plannedCalls } from "./run-plan.ts";
@@ -15,7 +15,7 @@ export interface ChaosOptions {
   readonly paceMs: number;
   /** No fault begins after this, whatever was reached. */
   readonly durationMsMax: number;
-  /** Whether the first violation that is seen from inside the database ends it at once. */
+  /** Whether the first violation that is seen while runs go on ends it at once. */
   readonly stopsAtFirst?: boolean;
   readonly onProgress?: (line: string) => void;
 }
@@ -58,7 +58,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await stream.close();
     const entries = world.server.entries();
     const violations = isOver
-      ? await observedViolations(world.rig.sql)
+      ? await judgeSoFar(world.rig.sql, entries)
       : await judgeAll(world.rig.sql, stream.runs, stream.decisions, entries);
     return await report(world, stream, injector, entries, violations, options.seed, performance.now() - startedAtMs);
   } finally {
@@ -88,7 +88,9 @@ async function injectAll(world: World, stream: RunStream, injector: Injector, op
 }
 
 async function seesViolation(world: World): Promise<boolean> {
-  return (await observedViolations(world.rig.sql).catch(() => [])).length > 0;
+  // What has arrived is read first: a send that was recorded before it is then seen.
+  const entries = world.server.entries();
+  return (await judgeSoFar(world.rig.sql, entries).catch(() => [])).length > 0;
 }
 
 async function endAll(world: World, stream: RunStream, options: ChaosOptions): Promise<void> {

@@ -10,8 +10,12 @@ export interface Violation {
   readonly detail: string;
 }
 
-/** What the observers inside the database have seen so far. */
-export async function observedViolations(sql: Sql): Promise<Violation[]> {
+/** What can be seen while runs go on: by the observers inside the database, and of sends. */
+export async function judgeSoFar(sql: Sql, entries: readonly LedgerEntry[]): Promise<Violation[]> {
+  return [...(await observedViolations(sql)), ...(await judgeSends(sql, entries))];
+}
+
+async function observedViolations(sql: Sql): Promise<Violation[]> {
   const { rows } = await sql.query<{ what: string; run_id: string | null; detail: string }>(
     "select what, run_id, detail from chaos.violations order by at limit 100",
   );
@@ -30,11 +34,10 @@ export async function judgeAll(
   entries: readonly LedgerEntry[],
 ): Promise<Violation[]> {
   return [
-    ...(await observedViolations(sql)),
+    ...(await judgeSoFar(sql, entries)),
     ...(await judgeEnds(sql, runs)),
     ...(await judgeLogs(sql)),
     ...(await judgeHandOvers(sql)),
-    ...(await judgeSends(sql, entries)),
     ...(await judgeDecisions(sql, decisions)),
     ...judgeEffects(runs, entries),
   ];

@@ -6,6 +6,8 @@ export type PlannedFault = { readonly afterMs: number; readonly slot: number } &
   | { readonly kind: "server"; readonly name: string; readonly fault: Fault; readonly releaseAfterMs?: number }
   | { readonly kind: "server-restart"; readonly downMs: number }
   | { readonly kind: "cut-after"; readonly statement: StatementName }
+  /** One statement alone is late: whatever races with it wins. */
+  | { readonly kind: "slow-statement"; readonly statement: StatementName; readonly ms: number }
   | { readonly kind: "cut-all" }
   /** The database gets nothing of what the dispatcher says for a while. */
   | { readonly kind: "stall"; readonly ms: number }
@@ -28,6 +30,7 @@ export const STATEMENTS = {
   acceptance: "started as (",
 } as const;
 export type StatementName = keyof typeof STATEMENTS;
+const statementNames = Object.keys(STATEMENTS) as StatementName[];
 
 const SERVER_FAULTS = {
   "status-503": 3,
@@ -40,9 +43,10 @@ const SERVER_FAULTS = {
 } as const;
 
 const FAULTS = {
-  server: 44,
+  server: 38,
   "server-restart": 2,
-  "cut-after": 20,
+  "cut-after": 18,
+  "slow-statement": 8,
   "cut-all": 3,
   stall: 5,
   "stall-kill": 4,
@@ -76,7 +80,11 @@ export function planFault(seed: number, index: number, paceMs: number, withDeath
     case "server-restart":
       return { ...when, kind, downMs: random.between(0, 1_500) };
     case "cut-after":
-      return { ...when, kind, statement: random.pick(Object.keys(STATEMENTS) as StatementName[]) };
+      return { ...when, kind, statement: random.pick(statementNames) };
+    case "slow-statement": {
+      const statement = random.chance(0.5) ? "release" : random.pick(statementNames);
+      return { ...when, kind, statement, ms: random.between(50, 700) };
+    }
     case "stall":
       return { ...when, kind, ms: random.between(100, 4_000) };
     case "stall-kill":

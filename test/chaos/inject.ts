@@ -3,7 +3,8 @@ import { type PlannedFault, STATEMENTS } from "./fault-plan.ts";
 import type { Slot } from "./slot.ts";
 import type { World } from "./world.ts";
 
-const CUT_WAIT_MS = 5_000;
+/** How long a statement is waited for that a fault is meant for. */
+const STATEMENT_WAIT_MS = 5_000;
 
 /** Makes the faults of a plan happen, and counts those that did. */
 export class Injector {
@@ -83,13 +84,14 @@ export class Injector {
 
   async #hit(slot: Slot, fault: PlannedFault): Promise<void> {
     switch (fault.kind) {
-      case "cut-after": {
-        const before = slot.proxy.cuts();
+      case "cut-after":
         slot.proxy.cutAfter(STATEMENTS[fault.statement]);
-        for (let waited = 0; waited < CUT_WAIT_MS && slot.proxy.cuts() === before; waited += 20) await delay(20);
-        if (slot.proxy.cuts() > before) this.#count(`connection cut after: ${fault.statement}`);
+        if (await rises(slot.proxy.cuts)) this.#count(`connection cut after: ${fault.statement}`);
         return;
-      }
+      case "slow-statement":
+        slot.proxy.delayNext(STATEMENTS[fault.statement], fault.ms);
+        if (await rises(slot.proxy.delays)) this.#count(`late statement: ${fault.statement}`);
+        return;
       case "cut-all":
         slot.proxy.cut();
         return this.#count("all connections cut");
@@ -127,4 +129,10 @@ export class Injector {
     await this.#world.server.heal();
     for (const slot of this.#world.slots) slot.proxy.letGo();
   }
+}
+
+async function rises(count: () => number): Promise<boolean> {
+  const before = count();
+  for (let waitedMs = 0; waitedMs < STATEMENT_WAIT_MS && count() === before; waitedMs += 20) await delay(20);
+  return count() > before;
 }

@@ -11,6 +11,10 @@ export interface DatabaseProxy {
    * if it is a transaction of its own), the connection is cut before a byte of the answer goes back.
    */
   cutAfter(text: string): void;
+  /** The next request that holds this text is passed on so much later, and what follows on its connection behind it. */
+  delayNext(text: string, delayMs: number): void;
+  /** How many requests `delayNext` has delayed. */
+  delays(): number;
   /** How many connections `cutAfter` has cut. */
   cuts(): number;
   /** Requests are held back from now on. */
@@ -46,6 +50,8 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   let trigger: string | undefined;
   let cutTrigger: string | undefined;
   let cutCount = 0;
+  let delayTrigger: { text: string; delayMs: number } | undefined;
+  let delayCount = 0;
   let answersHeld = false;
   let requestsHeld = false;
   let held = 0;
@@ -70,6 +76,17 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       if (cutTrigger !== undefined && chunk.includes(cutTrigger)) {
         pair.doom = cutTrigger;
         cutTrigger = undefined;
+      }
+      if (delayTrigger !== undefined && chunk.includes(delayTrigger.text)) {
+        const { delayMs } = delayTrigger;
+        delayTrigger = undefined;
+        delayCount += 1;
+        client.pause();
+        setTimeout(() => {
+          pass(requestsHeld, pair.toServer, pair.server, chunk);
+          client.resume();
+        }, delayMs);
+        return;
       }
       pass(requestsHeld, pair.toServer, pair.server, chunk);
     });
@@ -109,6 +126,10 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     cutAfter: (text) => {
       cutTrigger = text;
     },
+    delayNext: (text, delayMs) => {
+      delayTrigger = { text, delayMs };
+    },
+    delays: () => delayCount,
     cuts: () => cutCount,
     heldBytes: () => held,
     letGo: () => {

@@ -3,8 +3,9 @@ import { expect, test } from "vitest";
 import { startLedgerServer } from "../mcp/ledger-server.ts";
 import { Rig } from "./rig.ts";
 
-const RUNS = 20;
-const ROUNDS = 50;
+/** Few at a time: the waits are to show what is lost, not how busy the machine is. */
+const RUNS = 8;
+const ROUNDS = 125;
 const WAIT_MS_MAX = 2_000;
 const LOOK_EVERY_MS = 10;
 /** Around what a release takes: that is where a decision or a signal could be lost. */
