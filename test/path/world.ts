@@ -104,10 +104,16 @@ export class World {
     await exited;
   }
 
-  /** The pids of the dispatchers that this world's controllers started and that may still run. */
+  /** The pids of this world's dispatchers that may still run: those of its own namespace, as the API server is shared. */
   dispatcherPids(): number[] {
+    return this.#started().flatMap(({ pid, namespace }) =>
+      namespace === this.cluster.namespace && isAlive(pid) ? [pid] : [],
+    );
+  }
+
+  #started(): { pid: number; namespace: string }[] {
     const lines = this.output.split("\n").filter((line) => line.includes('"dispatcher started"'));
-    return lines.map((line) => (JSON.parse(line) as { pid: number }).pid).filter(isAlive);
+    return lines.map((line) => JSON.parse(line) as { pid: number; namespace: string });
   }
 
   /** Resolves once no dispatcher runs any more. */
@@ -238,7 +244,10 @@ export class World {
 
   async close(): Promise<void> {
     for (const child of this.controllers) await this.stopController(child, "SIGKILL");
-    await eventually("the dispatchers end with their controller", async () => this.dispatcherPids().length === 0);
+    await eventually(
+      "the dispatchers end with their controller",
+      async () => !this.#started().some(({ pid }) => isAlive(pid)),
+    );
     await this.cluster.stop();
     await this.#drop();
     await rm(this.folder, { recursive: true });
