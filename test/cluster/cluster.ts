@@ -1,10 +1,11 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { builtTool } from "./build-tools.ts";
+import { builtTool, type ToolName } from "./build-tools.ts";
 import { type ControlPlanePrograms, startControlPlane, untilReady } from "./control-plane.ts";
+import { findKubectl } from "./kubectl.ts";
 import { chooseCluster, probeCluster } from "./providers.ts";
 
 const run = promisify(execFile);
@@ -24,6 +25,8 @@ export interface Cluster {
 export interface ClusterOptions {
   /** Of the cluster, where the provider has names. */
   readonly name?: string;
+  /** Whether garbage is collected and deleted namespaces are emptied. A cluster that was handed over and kind always do. */
+  readonly controllerManager?: boolean;
   /** Told what takes long. */
   readonly say?: (line: string) => void;
 }
@@ -31,40 +34,45 @@ export interface ClusterOptions {
 /** Gives a Kubernetes API, by the first provider that works here. Several may run at once. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const say = options.say ?? (() => {});
-  const provider = chooseCluster(probeCluster());
+  const names: readonly ToolName[] = [
+    "etcd",
+    "kube-apiserver",
+    ...(options.controllerManager ? (["kube-controller-manager"] as const) : []),
+  ];
+  const provider = chooseCluster(probeCluster(names));
   switch (provider.kind) {
     case "handed": {
-      await untilReady(provider.kubeconfig, () => true);
-      return {
-        provider: "handed",
-        kubeconfig: provider.kubeconfig,
-        kubectl: await findKubectl(say),
-        stop: async () => {},
-      };
+      const { kubeconfig } = provider;
+      await untilReady(kubeconfig, () => undefined);
+      return { provider: "handed", kubeconfig, kubectl: await findKubectl(kubeconfig, say), stop: async () => {} };
     }
     case "kind":
       return await startKind(options.name ?? `holdpoint-${process.pid}`, say);
     case "binaries":
-      return await startServers("binaries", programsIn(provider.folder), say);
-    case "built": {
-      const programs = { etcd: await builtTool("etcd", say), apiServer: await builtTool("kube-apiserver", say) };
-      return await startServers("built", programs, say);
-    }
+      return await startServers("binaries", names, async (name) => join(provider.folder, name), say);
+    case "built":
+      return await startServers("built", names, (name) => builtTool(name, say), say);
   }
-}
-
-function programsIn(folder: string): ControlPlanePrograms {
-  return { etcd: join(folder, "etcd"), apiServer: join(folder, "kube-apiserver") };
 }
 
 async function startServers(
   provider: string,
-  programs: ControlPlanePrograms,
+  names: readonly ToolName[],
+  find: (name: ToolName) => Promise<string>,
   say: (line: string) => void,
 ): Promise<Cluster> {
-  const kubectl = await findKubectl(say);
+  const programs: ControlPlanePrograms = {
+    etcd: await find("etcd"),
+    apiServer: await find("kube-apiserver"),
+    ...(names.includes("kube-controller-manager") ? { controllerManager: await find("kube-controller-manager") } : {}),
+  };
   const { kubeconfig, restart, stop } = await startControlPlane(programs);
-  return { provider, kubeconfig, kubectl, restartApiServer: restart, stop };
+  try {
+    return { provider, kubeconfig, kubectl: await findKubectl(kubeconfig, say), restartApiServer: restart, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
 }
 
 async function startKind(name: string, say: (line: string) => void): Promise<Cluster> {
@@ -74,29 +82,14 @@ async function startKind(name: string, say: (line: string) => void): Promise<Clu
   await run("kind", ["create", "cluster", "--name", name, "--kubeconfig", kubeconfig, "--wait", "120s"], {
     timeout: KIND_TIMEOUT_MS,
   });
-  return {
-    provider: "kind",
-    kubeconfig,
-    kubectl: await findKubectl(say),
-    stop: async () => {
-      await run("kind", ["delete", "cluster", "--name", name], { timeout: KIND_TIMEOUT_MS });
-      await rm(folder, { recursive: true, force: true });
-    },
+  const stop = async () => {
+    await run("kind", ["delete", "cluster", "--name", name], { timeout: KIND_TIMEOUT_MS });
+    await rm(folder, { recursive: true, force: true });
   };
-}
-
-/** The kubectl on the PATH, in KUBEBUILDER_ASSETS, or a built one. */
-async function findKubectl(say: (line: string) => void): Promise<string> {
-  const assets = process.env["KUBEBUILDER_ASSETS"];
-  const handed = process.env["HOLDPOINT_TEST_KUBECTL"];
-  for (const candidate of [handed, "kubectl", assets && join(assets, "kubectl")]) {
-    if (!candidate) continue;
-    try {
-      execFileSync(candidate, ["version", "--client"], { stdio: "ignore", timeout: 10_000 });
-      return candidate;
-    } catch {
-      // Not there; the next one is tried.
-    }
+  try {
+    return { provider: "kind", kubeconfig, kubectl: await findKubectl(kubeconfig, say), stop };
+  } catch (error) {
+    await stop();
+    throw error;
   }
-  return await builtTool("kubectl", say);
 }

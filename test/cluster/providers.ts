@@ -40,12 +40,12 @@ function answers(program: string, args: readonly string[]): boolean {
   }
 }
 
-/** Asks this machine. */
-export function probeCluster(): ClusterSurroundings {
+/** Asks this machine. @param servers the programs that a folder of binaries must hold to be of use */
+export function probeCluster(servers: readonly string[]): ClusterSurroundings {
   return {
     handedKubeconfig: process.env["HOLDPOINT_TEST_KUBECONFIG"],
     kindWorks: () => answers("kind", ["version"]) && (answers("docker", ["info"]) || answers("podman", ["info"])),
     assetsFolder: process.env["KUBEBUILDER_ASSETS"],
-    hasServers: (folder) => ["etcd", "kube-apiserver"].every((name) => existsSync(join(folder, name))),
+    hasServers: (folder) => servers.every((name) => existsSync(join(folder, name))),
   };
 }
