@@ -17,12 +17,15 @@ import { EventRecorder } from "../kube/events.ts";
 import { KubeObjectStore } from "../kube/kube-store.ts";
 import { LeaderElection } from "../kube/leader-election.ts";
 
+const namespaceName = z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "must be a namespace's name");
+
 const optionsSchema = z.object({
   database: databaseUrlOption("give --database or HOLDPOINT_DATABASE_URL: the postgres:// URL of the journal"),
   kubeconfig: z.string().min(1).optional(),
   context: z.string().min(1).optional(),
   leaderElect: z.enum(["true", "false"], "must be true or false").transform((text) => text === "true"),
-  namespace: z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, "must be a namespace's name"),
+  namespace: namespaceName,
+  watchNamespace: namespaceName.optional(),
   lease: durationOption,
   healthPort: z
     .string()
@@ -48,6 +51,7 @@ function readOptions(): ControllerSettings {
     .option("--context <name>", "of the kubeconfig")
     .option("--leader-elect <true|false>", "whether several controllers share the work by a Lease", "true")
     .option("--namespace <name>", "of the Lease", "holdpoint-system")
+    .option("--watch-namespace <name>", "only objects of this namespace; all unless set")
     .option("--lease <duration>", "how long others wait for a dispatcher that shows no sign of life", "10s")
     .option("--health-port <port>", "serves /healthz and /readyz")
     .option("--log-level <level>", "debug, info, warn, error or silent", "info")
@@ -135,6 +139,7 @@ async function startLeading(
   });
   const store = new KubeObjectStore({
     client,
+    ...(settings.watchNamespace === undefined ? {} : { namespace: settings.watchNamespace }),
     events: new EventRecorder({ client, controller: "holdpoint.dev/controller", instance: instance.slice(0, 128) }),
     onProblem: (problem) => log.warn({ ...problem }, "watching objects: trouble"),
     onHandlerError: (error: unknown) => log.error({ err: error }, "a handler of changes failed"),

@@ -87,7 +87,18 @@ export class World {
 
   /** Starts a controller as a process of its own. */
   startController(): ChildProcess {
-    const args = [program, "--kubeconfig", this.controllerKubeconfig, "--leader-elect", "false", "--lease", "2s"];
+    // The API server is shared with other tests, whose objects are none of this controller's business.
+    const scope = ["--watch-namespace", this.cluster.namespace];
+    const args = [
+      program,
+      ...scope,
+      "--kubeconfig",
+      this.controllerKubeconfig,
+      "--leader-elect",
+      "false",
+      "--lease",
+      "2s",
+    ];
     const env = { PATH: process.env["PATH"] ?? "", HOLDPOINT_DATABASE_URL: this.databaseUrl };
     const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
     child.stderr.on("data", (chunk) => {
