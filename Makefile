@@ -5,6 +5,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 APPROVE ?=
 FAULTS ?= 1000
 SEED ?=
+ROUNDS ?= 5
 
 .PHONY: help demo test chaos e2e verify generate bench cluster cluster-down image clean
 
@@ -36,8 +37,13 @@ verify: node_modules/.stamp ## check types, style and that generated files are c
 generate: node_modules/.stamp ## write what is made from the code: CRDs, error codes
 	@node src/generate/generate.ts
 
-bench: node_modules/.stamp ## not there yet: the benchmarks
-	@echo "make bench: there are no benchmarks in this version" >&2; exit 2
+# The peers are packages that nothing else needs: installed here, never by `npm ci` above.
+bench/node_modules/.stamp: bench/package.json bench/package-lock.json
+	@npm ci --prefix bench --no-audit --no-fund --loglevel=error
+	@touch $@
+
+bench: node_modules/.stamp bench/node_modules/.stamp ## measure Holdpoint beside its peers, ROUNDS=5 times, and write bench/REPORT.md
+	@node bench/main.ts --rounds $(ROUNDS) --write
 
 cluster: node_modules/.stamp ## start a Kubernetes API with the CRDs and policies, and leave it running
 	@node test/cluster/main.ts up
