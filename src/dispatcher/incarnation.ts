@@ -3,6 +3,7 @@ import {
   claimRuns,
   finishRun,
   noteProgress,
+  type ReleaseOutcome,
   type RunProgress,
   readClaimed,
   readOwnedRuns,
@@ -38,12 +39,13 @@ interface HeldRun {
   /** Whether something came while there was no driver to bring it to. */
   missedNews: boolean;
   driver: RunDriver | undefined;
+  /** Set when the run was claimed again by this very process: it was given back, whatever became of the answer. */
+  isSuperseded: boolean;
 }
 
 const CLAIM_COUNT_MAX = 50;
 const RETRY_OPEN_MS = 5_000;
 const PERSIST_PAUSE_MS = 200;
-const CLOSE_LOOK_MS = 20;
 /** What is written at the end of an orderly stop gets at least this long, whatever the grace period has left. */
 const DRAIN_MS_MIN = 2_000;
 /**
@@ -69,6 +71,10 @@ export class Incarnation {
   #looking: Promise<void> | undefined;
   #lookAgain = false;
   #doubtUntilMs = 0;
+  /** Runs whose release is not answered yet: claimed meanwhile, a release that is tried again would hit the new ownership. */
+  readonly #handingOver = new Set<string>();
+  /** Called when the last run was let go. */
+  #onEmptied: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #unlisten: (() => Promise<void>) | undefined;
 
@@ -200,14 +206,20 @@ export class Incarnation {
   async #claim(): Promise<void> {
     const free = this.#spec.options.runsMax - this.#held.size;
     if (free <= 0 || this.#closing || this.#suspended || !this.#spec.lease.valid) return;
-    const claimed = await claimRuns(this.#sql, this.id, Math.min(free, CLAIM_COUNT_MAX));
+    const claimed = await claimRuns(this.#sql, this.id, Math.min(free, CLAIM_COUNT_MAX), [...this.#handingOver]);
     for (const run of claimed) void this.#hold(run);
     if (claimed.length === CLAIM_COUNT_MAX) this.#lookAgain = true;
   }
 
   /** Takes a claimed run up: from here on this process is the only one that acts for it. */
   async #hold(run: ClaimedRun): Promise<void> {
-    const held: HeldRun = { wakeSeen: run.wake, missedNews: false, driver: undefined };
+    const held: HeldRun = { wakeSeen: run.wake, missedNews: false, driver: undefined, isSuperseded: false };
+    const before = this.#held.get(run.runId);
+    if (before) {
+      // A claim under way when the release began: one run never has two drivers.
+      before.isSuperseded = true;
+      before.driver?.abandon();
+    }
     this.#held.set(run.runId, held);
     const host = this.#host(run, held);
     try {
@@ -218,7 +230,7 @@ export class Incarnation {
         incarnationId: this.id,
         toolsetName: this.#toolsetName,
       });
-      if (!driver) return this.#letGo(run.runId);
+      if (!driver) return this.#letGo(run.runId, held);
       if (this.#spec.lease.dead) return driver.abandon();
       held.driver = driver;
       if (held.missedNews) await this.#refresh(run.runId, held);
@@ -237,12 +249,12 @@ export class Incarnation {
       for (let wake: number | undefined = held.wakeSeen; wake !== undefined; ) {
         const seen = wake;
         const progress = { runId, phase };
-        const outcome = await this.#persist(() => releaseRun(this.#sql, this.id, progress, seen, runnableAtMs));
+        const outcome = await this.#release(held, progress, seen, runnableAtMs);
         if (outcome !== "woken") break;
         // Whoever takes it up next reads what came.
         wake = (await this.#persist(() => readWake(this.#sql, this.id, runId)))?.wake;
       }
-      this.#letGo(runId);
+      this.#letGo(runId, held);
     } catch (error) {
       if (!this.#spec.lease.dead) this.#spec.log.error({ err: error, run: runId }, "the run could not be given back");
     }
@@ -259,19 +271,42 @@ export class Incarnation {
       random: Math.random,
       finish: async (end) => {
         await this.#persist(() => finishRun(this.#sql, this.id, end));
-        this.#letGo(runId);
+        this.#letGo(runId, held);
       },
       release: async (progress, runnableAtMs) => {
         // What is seen while the release is tried again counts as not seen: the driver takes nothing in meanwhile.
         const { wakeSeen } = held;
-        const outcome = await this.#persist(() => releaseRun(this.#sql, this.id, progress, wakeSeen, runnableAtMs));
+        const outcome = await this.#release(held, progress, wakeSeen, runnableAtMs);
         if (outcome === "woken") void this.#refresh(runId, held);
-        else this.#letGo(runId);
+        else this.#letGo(runId, held);
         return outcome !== "woken";
       },
       giveUp: () => void this.#giveBack(run, held, "Running"),
       note: (progress) => this.#notes.note(progress),
     };
+  }
+
+  /** Releases a run, for certain. What became of an answer that was lost is found out before anything of the run is claimed. */
+  async #release(
+    held: HeldRun,
+    progress: RunProgress,
+    wakeSeen: number,
+    runnableAtMs: number | undefined,
+  ): Promise<ReleaseOutcome> {
+    this.#handingOver.add(progress.runId);
+    let isRepeated = false;
+    try {
+      const outcome = await this.#persist(async () => {
+        // A claim under way may have taken the run already.
+        if (isRepeated) await this.#looking;
+        isRepeated = true;
+        if (held.isSuperseded) return "released";
+        return await releaseRun(this.#sql, this.id, progress, wakeSeen, runnableAtMs);
+      });
+      return held.isSuperseded ? "released" : outcome;
+    } finally {
+      this.#handingOver.delete(progress.runId);
+    }
   }
 
   /** Tries until the database answers, or until this incarnation is dead: a run's end must not be lost to a moment's trouble. */
@@ -286,11 +321,14 @@ export class Incarnation {
     }
   }
 
-  #letGo(runId: string): void {
-    this.#held.delete(runId);
-    this.#notes.forget(runId);
-    this.#writer.forget(runId);
+  #letGo(runId: string, held: HeldRun): void {
+    if (this.#held.get(runId) === held) {
+      this.#held.delete(runId);
+      this.#notes.forget(runId);
+      this.#writer.forget(runId);
+    }
     this.#sql.notify(CONTROLLER_CHANNEL);
+    if (this.#held.size === 0) this.#onEmptied();
     if (this.#held.size < this.#spec.options.runsMax) this.look();
   }
 
@@ -318,14 +356,17 @@ export class Incarnation {
     this.#closing = true;
     const deadlineMs = this.#spec.clock.monotonicMs() + this.#spec.options.graceMs;
     for (const held of this.#held.values()) held.driver?.tick();
-    while (this.#held.size > 0 && !this.#spec.lease.dead && this.#spec.clock.monotonicMs() < deadlineMs) {
-      await pause(CLOSE_LOOK_MS);
+    if (this.#held.size > 0 && !this.#spec.lease.dead) {
+      const emptied = new Promise<void>((resolve) => {
+        this.#onEmptied = resolve;
+      });
+      await atMost(this.#spec.options.graceMs, Promise.race([emptied, this.#spec.lease.ended]));
     }
     for (const held of this.#held.values()) held.driver?.abandon();
     this.#held.clear();
     // A database that is away does not keep a process from stopping: what is not committed is recovered.
     const leftMs = Math.max(DRAIN_MS_MIN, deadlineMs - this.#spec.clock.monotonicMs());
-    await Promise.race([this.#writer.drained(), pause(leftMs)]);
+    await atMost(leftMs, this.#writer.drained());
     this.#writer.close();
     await this.#spec.lease.retire();
     await this.#looking;
@@ -334,4 +375,15 @@ export class Incarnation {
 
 function pause(delayMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delayMs));
+}
+
+/** Waits for something, but not for longer than that. */
+function atMost(timeoutMs: number, awaited: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, timeoutMs);
+    void awaited.finally(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

@@ -31,7 +31,7 @@ with fence as materialized (
   where i.id = $1 and not i.dead and not i.draining and not t.suspended for key share of i
 ), picked as materialized (
   select r.toolset_id, r.run_id from holdpoint.runs r join fence f on r.toolset_id = f.toolset_id
-  where r.owner is null and r.runnable_at <= now()
+  where r.owner is null and r.runnable_at <= now() and not r.run_id = any($3::uuid[])
   order by r.runnable_at limit $2 for update of r skip locked
 )
 update holdpoint.runs r set owner = $1, runnable_at = null
@@ -57,9 +57,17 @@ interface ClaimRow {
   now_ms: number;
 }
 
-/** Claims up to `countMax` runs that wait for work; none while the incarnation is dead or draining, or the Toolset suspended. */
-export async function claimRuns(sql: Sql, incarnationId: string, countMax: number): Promise<ClaimedRun[]> {
-  const { rows } = await sql.query<ClaimRow>(CLAIM, [incarnationId, countMax]);
+/**
+ * Claims up to `countMax` runs that wait for work; none while the incarnation is dead or draining, or the Toolset suspended.
+ * @param except runs that are left to others for now
+ */
+export async function claimRuns(
+  sql: Sql,
+  incarnationId: string,
+  countMax: number,
+  except: readonly string[] = [],
+): Promise<ClaimedRun[]> {
+  const { rows } = await sql.query<ClaimRow>(CLAIM, [incarnationId, countMax, except]);
   return rows.map(claimedRun);
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type LedgerServer, startLedgerServer } from "../mcp/ledger-server.ts";
 import { type DatabaseProxy, startDatabaseProxy } from "./database-proxy.ts";
@@ -59,6 +60,35 @@ test("a release and an end whose answers were lost happen once, and the run goes
   await rig.signal(runId, "go", "now");
   expect(await rig.finished(runId)).toMatchObject({ phase: "Succeeded", resultText: "3" });
   await eventually("the end's answer was lost", async () => proxy.cuts() === 2);
+  expect(server.ledger.entries.map(({ key }) => key)).toEqual([`${runId}/1`, `${runId}/2`]);
+});
+
+test("a signal that comes while a run that waits is being written down is not lost with its release [journal: wake-ups]", async () => {
+  rig.dispatcher({ databaseUrl: proxy.url });
+  await rig.pinned();
+  server.behaviour.faults = [{ kind: "hold", tool: "read" }];
+  const { runId } = await rig.run(script('await app.read({}); console.log("read"); await signal("go"); return 4;'));
+  await eventually("the call is under way", async () => server.waiting() === 1);
+  proxy.delayNext("insert into holdpoint.log", 2_500);
+  server.release();
+  await eventually("the answer is being written, before the release", async () => proxy.delays() === 1);
+  await rig.signal(runId, "go", "now");
+  expect(await rig.finished(runId)).toMatchObject({ phase: "Succeeded", resultText: "4" });
+});
+
+test("a release whose answer was lost while the run was woken at once: it has one driver, and nothing is sent twice", async () => {
+  rig.dispatcher({ databaseUrl: proxy.url });
+  await rig.pinned();
+  proxy.cutAfter("released as (");
+  const { runId } = await rig.run(script('await app.read({}); await signal("go"); await app.read({}); return 5;'));
+  await eventually("the release's answer is lost", async () => proxy.cuts() === 1);
+  server.behaviour.faults = [{ kind: "hold", tool: "read", times: 2 }];
+  await rig.signal(runId, "go", "now");
+  await eventually("the second call is under way", async () => server.waiting() > 0);
+  // Past the moment at which the release is tried again: what must not happen cannot be waited for.
+  await delay(1_000);
+  server.release();
+  expect(await rig.finished(runId)).toMatchObject({ phase: "Succeeded", resultText: "5" });
   expect(server.ledger.entries.map(({ key }) => key)).toEqual([`${runId}/1`, `${runId}/2`]);
 });
 
