@@ -42,7 +42,18 @@ export async function startHoldpoint(
   const toolset = new SuspendableToolset(sql, serverUrl);
   const toolsetId = await toolset.suspend(true);
   const child = startDispatcher(databaseUrl, toolsetId, nodeFlags);
-  const pinDigest = await pinned(sql, toolsetId, child);
+  const stop = async () => {
+    const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill("SIGTERM");
+      await exited;
+    }
+    await sql.close();
+  };
+  const pinDigest = await pinned(sql, toolsetId, child).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
   return {
     name: "holdpoint",
     measure: async (workload, onStart) => {
@@ -55,12 +66,7 @@ export async function startHoldpoint(
       return await readMeasured(sql, runIds, startedAt);
     },
     cpuSeconds: () => (child.pid === undefined ? 0 : cpuSeconds(child.pid)),
-    close: async () => {
-      const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-      child.kill("SIGTERM");
-      await exited;
-      await sql.close();
-    },
+    close: stop,
   };
 }
 

@@ -12,6 +12,7 @@ const serverInfo = { name: "lean", version: "1.0.0" };
 
 /** An MCP server with nothing in it: it shows what the client's side costs, where a server built with the SDK ends first. */
 const server = createServer((request, response) => {
+  if (request.method !== "POST") return void response.writeHead(405).end();
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => answer(request, response, JSON.parse(Buffer.concat(chunks).toString("utf8")) as Request));
