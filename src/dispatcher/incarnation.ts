@@ -1,14 +1,11 @@
 import {
   type ClaimedRun,
   claimRuns,
-  finishRun,
   noteProgress,
-  type ReleaseOutcome,
   type RunProgress,
   readClaimed,
   readOwnedRuns,
   readWake,
-  releaseRun,
   takeWokenRuns,
   type WokenRun,
 } from "../journal/claims.ts";
@@ -18,6 +15,7 @@ import { readToolsets } from "../journal/toolsets.ts";
 import { discover } from "./discover.ts";
 import type { DispatcherOptions, DispatcherSpec } from "./dispatcher-spec.ts";
 import type { DriverHost } from "./driver-host.ts";
+import { type HandedOver, HandOver } from "./hand-over.ts";
 import type { Lease } from "./lease.ts";
 import { openRun } from "./open-run.ts";
 import type { PinnedWorlds } from "./pinned-world.ts";
@@ -34,18 +32,16 @@ export interface IncarnationSpec extends Omit<DispatcherSpec, "options"> {
 }
 
 /** A run that this incarnation owns. The driver is missing while the run is being taken up. */
-interface HeldRun {
+interface HeldRun extends HandedOver {
   wakeSeen: number;
   /** Whether something came while there was no driver to bring it to. */
   missedNews: boolean;
   driver: RunDriver | undefined;
-  /** Set when the run was claimed again by this very process: it was given back, whatever became of the answer. */
   isSuperseded: boolean;
 }
 
 const CLAIM_COUNT_MAX = 50;
 const RETRY_OPEN_MS = 5_000;
-const PERSIST_PAUSE_MS = 200;
 /** What is written at the end of an orderly stop gets at least this long, whatever the grace period has left. */
 const DRAIN_MS_MIN = 2_000;
 /**
@@ -64,6 +60,7 @@ export class Incarnation {
   readonly #writer: GroupCommit;
   readonly #held = new Map<string, HeldRun>();
   readonly #notes: ProgressNotes;
+  readonly #handOver: HandOver;
   #toolsetName = "";
   #suspended = false;
   #closing = false;
@@ -71,8 +68,6 @@ export class Incarnation {
   #looking: Promise<void> | undefined;
   #lookAgain = false;
   #doubtUntilMs = 0;
-  /** Runs whose release is not answered yet: claimed meanwhile, a release that is tried again would hit the new ownership. */
-  readonly #handingOver = new Set<string>();
   /** Called when the last run was let go. */
   #onEmptied: () => void = () => {};
   #timer: NodeJS.Timeout | undefined;
@@ -84,6 +79,8 @@ export class Incarnation {
     this.id = spec.lease.id;
     this.#writer = new GroupCommit(spec.sql, this.id, spec.log, () => spec.sql.notify(CONTROLLER_CHANNEL));
     this.#notes = new ProgressNotes((progress) => this.#note(progress));
+    const claimsEnded = async () => await this.#looking;
+    this.#handOver = new HandOver({ sql: spec.sql, incarnationId: spec.lease.id, lease: spec.lease, claimsEnded });
     this.ended = spec.lease.ended.then(() => this.#drop());
   }
 
@@ -195,7 +192,7 @@ export class Incarnation {
   /** Looks at one run alone: it was woken while it was being taken up or given back. */
   async #refresh(runId: string, held: HeldRun): Promise<void> {
     try {
-      const woken = await this.#persist(() => readWake(this.#sql, this.id, runId));
+      const woken = await this.#handOver.insist(() => readWake(this.#sql, this.id, runId));
       if (woken) await this.#bringNews(woken, held);
     } catch (error) {
       this.#doubt();
@@ -206,7 +203,7 @@ export class Incarnation {
   async #claim(): Promise<void> {
     const free = this.#spec.options.runsMax - this.#held.size;
     if (free <= 0 || this.#closing || this.#suspended || !this.#spec.lease.valid) return;
-    const claimed = await claimRuns(this.#sql, this.id, Math.min(free, CLAIM_COUNT_MAX), [...this.#handingOver]);
+    const claimed = await claimRuns(this.#sql, this.id, Math.min(free, CLAIM_COUNT_MAX), [...this.#handOver.underWay]);
     for (const run of claimed) void this.#hold(run);
     if (claimed.length === CLAIM_COUNT_MAX) this.#lookAgain = true;
   }
@@ -249,10 +246,10 @@ export class Incarnation {
       for (let wake: number | undefined = held.wakeSeen; wake !== undefined; ) {
         const seen = wake;
         const progress = { runId, phase };
-        const outcome = await this.#release(held, progress, seen, runnableAtMs);
+        const outcome = await this.#handOver.release(held, progress, seen, runnableAtMs);
         if (outcome !== "woken") break;
         // Whoever takes it up next reads what came.
-        wake = (await this.#persist(() => readWake(this.#sql, this.id, runId)))?.wake;
+        wake = (await this.#handOver.insist(() => readWake(this.#sql, this.id, runId)))?.wake;
       }
       this.#letGo(runId, held);
     } catch (error) {
@@ -270,13 +267,13 @@ export class Incarnation {
       databaseNowMs: () => this.#spec.lease.databaseNowMs(),
       random: Math.random,
       finish: async (end) => {
-        await this.#persist(() => finishRun(this.#sql, this.id, end));
+        await this.#handOver.finish(end);
         this.#letGo(runId, held);
       },
       release: async (progress, runnableAtMs) => {
         // What is seen while the release is tried again counts as not seen: the driver takes nothing in meanwhile.
         const { wakeSeen } = held;
-        const outcome = await this.#release(held, progress, wakeSeen, runnableAtMs);
+        const outcome = await this.#handOver.release(held, progress, wakeSeen, runnableAtMs);
         if (outcome === "woken") void this.#refresh(runId, held);
         else this.#letGo(runId, held);
         return outcome !== "woken";
@@ -284,41 +281,6 @@ export class Incarnation {
       giveUp: () => void this.#giveBack(run, held, "Running"),
       note: (progress) => this.#notes.note(progress),
     };
-  }
-
-  /** Releases a run, for certain. What became of an answer that was lost is found out before anything of the run is claimed. */
-  async #release(
-    held: HeldRun,
-    progress: RunProgress,
-    wakeSeen: number,
-    runnableAtMs: number | undefined,
-  ): Promise<ReleaseOutcome> {
-    this.#handingOver.add(progress.runId);
-    let isRepeated = false;
-    try {
-      const outcome = await this.#persist(async () => {
-        // A claim under way may have taken the run already.
-        if (isRepeated) await this.#looking;
-        isRepeated = true;
-        if (held.isSuperseded) return "released";
-        return await releaseRun(this.#sql, this.id, progress, wakeSeen, runnableAtMs);
-      });
-      return held.isSuperseded ? "released" : outcome;
-    } finally {
-      this.#handingOver.delete(progress.runId);
-    }
-  }
-
-  /** Tries until the database answers, or until this incarnation is dead: a run's end must not be lost to a moment's trouble. */
-  async #persist<Result>(write: () => Promise<Result>): Promise<Result> {
-    for (;;) {
-      try {
-        return await write();
-      } catch (error) {
-        if (classifyFailure(error) !== "unavailable" || this.#spec.lease.dead) throw error;
-        await pause(PERSIST_PAUSE_MS);
-      }
-    }
   }
 
   #letGo(runId: string, held: HeldRun): void {
@@ -371,10 +333,6 @@ export class Incarnation {
     await this.#spec.lease.retire();
     await this.#looking;
   }
-}
-
-function pause(delayMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delayMs));
 }
 
 /** Waits for something, but not for longer than that. */

@@ -1,8 +1,11 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type LedgerServer, startLedgerServer } from "../mcp/ledger-server.ts";
 import { startDatabaseProxy } from "./database-proxy.ts";
 import { eventually } from "./eventually.ts";
 import { Rig } from "./rig.ts";
+
+/** Processes that start, die and start again: on a busy machine that takes its time. */
+vi.setConfig({ testTimeout: 120_000 });
 
 let rig: Rig;
 let server: LedgerServer;

@@ -1,10 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type LedgerServer, startLedgerServer } from "../mcp/ledger-server.ts";
 import { startPostgres } from "../postgres/postgres.ts";
 import { eventually } from "./eventually.ts";
 import { watchLeases } from "./lease-watching.ts";
 import { Rig } from "./rig.ts";
+
+/** Processes that start, die and start again: on a busy machine that takes its time. */
+vi.setConfig({ testTimeout: 120_000 });
 
 let server: LedgerServer;
 
@@ -103,4 +106,4 @@ test("Postgres away for longer than the lease while 100 AtMostOnce calls are ans
     await rig.close();
     await postgres.close();
   }
-}, 90_000);
+});

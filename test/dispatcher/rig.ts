@@ -13,6 +13,8 @@ import { observeToolset, readToolsets } from "../../src/journal/toolsets.ts";
 import { createDatabase } from "../postgres/postgres.ts";
 import { eventually } from "./eventually.ts";
 
+/** Until a process that was just started has pinned: it loads the type-checker and the sandbox beside everything else. */
+const START_TIMEOUT_MS = 60_000;
 const program = join(resolve(import.meta.dirname, "../.."), "src/bin/dispatcher.ts");
 
 /** A dispatcher in a process of its own. */
@@ -98,12 +100,16 @@ export class Rig {
 
   /** The digest of the pin, once there is one. */
   async pinned(): Promise<string> {
-    return await eventually("the Toolset is pinned", async () => {
-      const [toolset] = await readToolsets(this.sql, [this.toolsetId]);
-      if (toolset && toolset.pinDone >= toolset.pinWanted && !toolset.pinDigest)
-        throw new Error(`no pin: ${toolset.reportText}`);
-      return toolset && toolset.pinDone >= toolset.pinWanted ? toolset.pinDigest : undefined;
-    });
+    return await eventually(
+      "the Toolset is pinned",
+      async () => {
+        const [toolset] = await readToolsets(this.sql, [this.toolsetId]);
+        if (toolset && toolset.pinDone >= toolset.pinWanted && !toolset.pinDigest)
+          throw new Error(`no pin: ${toolset.reportText}`);
+        return toolset && toolset.pinDone >= toolset.pinWanted ? toolset.pinDigest : undefined;
+      },
+      START_TIMEOUT_MS,
+    );
   }
 
   /** Admits a run, as the controller does: the same uid is admitted once. */
