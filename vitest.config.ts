@@ -15,7 +15,7 @@ export default defineConfig({
     projects: [
       project("unit", [
         "src/**/*.test.ts",
-        "test/{architecture,objects,mcp,typecheck}/**/*.test.ts",
+        "test/{architecture,docs,objects,mcp,typecheck}/**/*.test.ts",
         "test/journal/{pglite,group-commit}.test.ts",
       ]),
       project("sandbox", ["test/{sandbox,hostile,histories}/**/*.test.ts"]),

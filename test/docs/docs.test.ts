@@ -1,0 +1,54 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { unsupportedPaths } from "../../src/api/supported.ts";
+import { errorCodes } from "../../src/base/errors.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+const pages = [
+  "README.md",
+  ...readdirSync(join(ROOT, "docs")).flatMap((f) => (f.endsWith(".md") ? [`docs/${f}`] : [])),
+];
+const flagsIn = (text: string) => [...new Set(text.match(/--[a-z][a-z-]+/g))].sort();
+const anchorOf = (title: string) =>
+  title
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, "")
+    .replaceAll(" ", "-");
+
+test.each(pages)("%s: relative links and anchors lead somewhere", (page) => {
+  for (const [, path = "", anchor] of read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)) {
+    const target = path === "" ? page : join(dirname(page), path);
+    expect(existsSync(join(ROOT, target)), target).toBe(true);
+    if (anchor === undefined) continue;
+    const anchors = [...read(target).matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => anchorOf(title));
+    expect(anchors).toContain(anchor);
+  }
+});
+
+test("the quickstart has at most 350 words", () => {
+  const quickstart = /^## Quickstart$([\s\S]*?)^## /m.exec(read("README.md"))?.[1] ?? "";
+  const words = quickstart.split(/\s+/).length;
+  expect(words).toBeGreaterThan(50);
+  expect(words).toBeLessThanOrEqual(350);
+});
+
+test.each([
+  ["docs/local.md", ["src/bin/holdpoint.ts", "dev"]],
+  ["docs/cluster.md", ["src/bin/controller.ts"]],
+])("%s names the flags of --help, and no other", (page, program) => {
+  const help = execFileSync(process.execPath, [...program, "--help"], { cwd: ROOT, encoding: "utf8" });
+  expect(flagsIn(read(page))).toEqual(flagsIn(help).filter((flag) => flag !== "--help"));
+});
+
+test("docs/toolsets.md names every field that is not supported yet", () => {
+  const page = read("docs/toolsets.md");
+  expect(unsupportedPaths("Toolset").filter((path) => !page.includes(`\`${path}\``))).toEqual([]);
+});
+
+test("docs/errors.md has every code", () => {
+  const page = read("docs/errors.md");
+  expect(Object.keys(errorCodes).filter((code) => !page.includes(`| \`${code}\` |`))).toEqual([]);
+});
