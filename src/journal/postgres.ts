@@ -14,6 +14,7 @@ export interface PostgresOptions {
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LISTEN_RETRY_MS = 2_000;
+const HINT_PAUSE_MS = 20;
 const INT8_OID = 20;
 
 /** Opens a pool. Nothing is connected before the first query, and a lost connection is renewed by the next one. */
@@ -38,11 +39,27 @@ export function openPostgres(options: PostgresOptions): Sql {
       asResult<Row>(await pool.query(statement, [...values])),
     transaction: (work) => inTransaction(pool, work),
     listen: async (channel, onHint) => listener?.add(channel, onHint) ?? (async () => {}),
-    notify: (channel) => void pool.query("select pg_notify($1, '')", [channel]).catch(() => {}),
+    notify: hintSender((channel) => void pool.query("select pg_notify($1, '')", [channel]).catch(() => {})),
     close: async () => {
       await listener?.close();
       await pool.end();
     },
+  };
+}
+
+/** Hints say only that there is something: the first goes out at once, those that follow within a moment go out as one. */
+function hintSender(send: (channel: string) => void): (channel: string) => void {
+  const wanted = new Map<string, boolean>();
+  return (channel) => {
+    if (wanted.has(channel)) return void wanted.set(channel, true);
+    wanted.set(channel, false);
+    send(channel);
+    const later = () => {
+      const again = wanted.get(channel);
+      wanted.delete(channel);
+      if (again) send(channel);
+    };
+    setTimeout(later, HINT_PAUSE_MS).unref();
   };
 }
 
