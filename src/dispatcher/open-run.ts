@@ -1,6 +1,5 @@
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
-import { renderDeclarations } from "../declarations/render.ts";
 import { readLog } from "../journal/append.ts";
 import { type ClaimedRun, startRun } from "../journal/claims.ts";
 import type { AcceptanceNote, RunFailure, ScriptDiagnostic } from "../journal/documents.ts";
@@ -54,9 +53,11 @@ export async function openRun(run: ClaimedRun, spec: OpenRunSpec): Promise<RunDr
     return undefined;
   }
   const world = await spec.worlds.get(run.pinDigest);
-  const accepted = acceptedBefore(run) ?? (await accept(run, world, spec));
+  const before = acceptedBefore(run);
+  const accepted = before ?? (await accept(run, world, spec));
   if (!accepted) return undefined;
-  const history = await readHistory(spec, run.runId);
+  // A run that no owner had accepted yet has no log, and one that was never woken no news: a thousand new runs ask nothing.
+  const history = before ? await readHistory(spec, run.runId) : new HistoryFold().history();
   const { script, firstTurn } = await spec.sandbox.start(scriptSpec(run, spec.toolsetName, world, accepted));
   try {
     const replayed = await replay(script, firstTurn, accepted.startedAtMs, history);
@@ -68,7 +69,10 @@ export async function openRun(run: ClaimedRun, spec: OpenRunSpec): Promise<RunDr
     const log = new RunLog(spec.writer, run.runId, () => spec.host.databaseNowMs(), from);
     const driver = new RunDriver({ run, host: spec.host, world, log, script, history });
     // What came before the claim is part of the beginning; what comes after it wakes the run.
-    driver.begin(replayed, await readNews(spec.sql, spec.toolsetId, run.runId, 0));
+    driver.begin(
+      replayed,
+      run.wake === 0 ? { decided: [], signals: [] } : await readNews(spec.sql, spec.toolsetId, run.runId, 0),
+    );
     return driver;
   } catch (error) {
     script.dispose();
@@ -90,8 +94,7 @@ function acceptedBefore(run: ClaimedRun): AcceptedScript | undefined {
 
 /** Type-checks the script before its first line runs. One that is refused ends for good (semantics 3.2). */
 async function accept(run: ClaimedRun, world: PinnedWorld, spec: OpenRunSpec): Promise<AcceptedScript | undefined> {
-  const { declarationText } = renderDeclarations(world.pin);
-  const checked = await spec.checker.check({ declarationText, script: run.script });
+  const checked = await spec.checker.check({ declarationText: world.declarationText(), script: run.script });
   if (!checked.ok) {
     const note: AcceptanceNote = {
       code: checked.code,

@@ -1,5 +1,6 @@
 import type { Fault } from "../base/errors.ts";
 import { type JsonObject, parseExact } from "../base/exact-json.ts";
+import { renderDeclarations } from "../declarations/render.ts";
 import type { PinNotes } from "../journal/documents.ts";
 import { readPin, type StoredPin } from "../journal/pins.ts";
 import type { Sql } from "../journal/sql.ts";
@@ -28,6 +29,8 @@ export interface PinnedWorld {
   readonly limits: RunLimits;
   /** Group to the names of its tools, for the sandbox. */
   readonly groups: Readonly<Record<string, readonly string[]>>;
+  /** `rewind-tools.d.ts` of the pin, rendered once for all runs: what scripts are type-checked against. */
+  declarationText(): string;
   tool(fullName: string): CallableTool | undefined;
 }
 
@@ -99,7 +102,12 @@ export function compileWorld(pin: Pin, attemptsMax?: number): PinnedWorld {
     tools.set(fullName, callableTool(pin, pinned, server, fullName, attemptsMax));
     groups[pinned.group] = [...(groups[pinned.group] ?? []), pinned.name];
   }
-  return { pin, limits: compileRunLimits(pin.content), groups, tool: (name) => tools.get(name) };
+  let rendered: string | undefined;
+  const declarationText = () => {
+    rendered ??= renderDeclarations(pin).declarationText;
+    return rendered;
+  };
+  return { pin, limits: compileRunLimits(pin.content), groups, declarationText, tool: (name) => tools.get(name) };
 }
 
 function callableTool(
