@@ -120,25 +120,14 @@ async function pinned(sql: Sql, toolsetId: number, child: ChildProcess): Promise
   throw new Error("the dispatcher made no pin");
 }
 
-async function admit(sql: Sql, toolsetId: number, pinDigest: string, workload: Workload): Promise<string[]> {
-  const runIds: string[] = [];
-  for (let index = 0; index < workload.runs; index++) {
+function admit(sql: Sql, toolsetId: number, pinDigest: string, workload: Workload): Promise<string[]> {
+  const inputText = JSON.stringify({ calls: workload.calls });
+  const admitOne = async () => {
     const uid = newId();
-    const { runId } = await admitRun(sql, {
-      toolsetId,
-      namespace: "bench",
-      name: `run-${uid}`,
-      uid,
-      generatedName: true,
-      specDigest: "sha256:0",
-      pinDigest,
-      requester: "bench",
-      script,
-      inputText: JSON.stringify({ calls: workload.calls }),
-    });
-    runIds.push(runId);
-  }
-  return runIds;
+    const run = { toolsetId, namespace: "bench", name: `run-${uid}`, uid, generatedName: true, specDigest: "sha256:0" };
+    return (await admitRun(sql, { ...run, pinDigest, requester: "bench", script, inputText })).runId;
+  };
+  return Promise.all(Array.from({ length: workload.runs }, admitOne));
 }
 
 async function databaseTime(sql: Sql): Promise<string> {

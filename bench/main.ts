@@ -116,23 +116,24 @@ function line(result: Sample): string {
   return `${callsPerSecond.toFixed(0)}/s, CPU ${cpuSecondsPer1000.toFixed(2)} + ${postgresCpuSecondsPer1000.toFixed(2)}, commits ${commitsPerCall.toFixed(2)}, p50 ${p50Ms.toFixed(1)}, p99 ${p99Ms.toFixed(1)}`;
 }
 
+function publish(report: Report): void {
+  process.stdout.write(markdown(report));
+  if (!options.write) return;
+  writeFileSync(file("REPORT.md"), markdown(report));
+  writeFileSync(file("report.json"), `${JSON.stringify(report, null, 2)}\n`);
+}
+
 const machine = describeMachine();
 const server = await startPostgres();
 const postgres = await PostgresWatch.open(server.url);
 const leftOut = new Set<string>();
 const samples: Sample[] = [];
 try {
-  for (const name of options.servers.split(",")) samples.push(...(await rounds(name, postgres, server.url, leftOut)));
-  const report: Report = {
-    machine,
-    postgres: await postgres.describe(),
-    rows: summarise(samples),
-    leftOut: [...leftOut],
-  };
-  process.stdout.write(markdown(report));
-  if (options.write) {
-    writeFileSync(file("REPORT.md"), markdown(report));
-    writeFileSync(file("report.json"), `${JSON.stringify(report, null, 2)}\n`);
+  const postgresText = await postgres.describe();
+  for (const name of options.servers.split(",")) {
+    samples.push(...(await rounds(name, postgres, server.url, leftOut)));
+    // Written after each server: a run that is cut short leaves what it has.
+    publish({ machine, postgres: postgresText, rows: summarise(samples), leftOut: [...leftOut] });
   }
 } finally {
   await postgres.close();
