@@ -2,6 +2,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { parseManifest } from "../../src/api/manifest.ts";
 import { unsupportedPaths } from "../../src/api/supported.ts";
 import { errorCodes } from "../../src/base/errors.ts";
 
@@ -51,4 +53,13 @@ test("docs/toolsets.md names every field that is not supported yet", () => {
 test("docs/errors.md has every code", () => {
   const page = read("docs/errors.md");
   expect(Object.keys(errorCodes).filter((code) => !page.includes(`| \`${code}\` |`))).toEqual([]);
+});
+
+test("every manifest in the pages is accepted", () => {
+  const blocks = pages.flatMap((page) =>
+    [...read(page).matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = ""]) => text),
+  );
+  const manifests = blocks.filter((text) => text.startsWith("apiVersion:"));
+  expect(manifests.length).toBeGreaterThan(0);
+  for (const text of manifests) expect(parseManifest(parse(text))).not.toHaveProperty("faults");
 });
