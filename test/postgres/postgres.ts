@@ -1,144 +1,99 @@
-import { execFile, execFileSync } from "node:child_process";
-import { chownSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import pg from "pg";
 import { migrate } from "../../src/journal/migrate.ts";
 import { openPostgres } from "../../src/journal/postgres.ts";
-import { freePorts, until, type WatchedServer, watchServer } from "../servers/watched-server.ts";
+import { freePorts, until } from "../servers/watched-server.ts";
+import { ask, startBinaries, type TestPostgres } from "./own-server.ts";
 import { choosePostgres, probePostgres } from "./providers.ts";
+
+export type { TestPostgres } from "./own-server.ts";
 
 const run = promisify(execFile);
 const START_TIMEOUT_MS = 60_000;
+/** The image may have to be pulled. */
+const DOCKER_TIMEOUT_MS = 5 * 60_000;
 /** Where tests find the server that the global set-up started. */
 const URL_VARIABLE = "HOLDPOINT_TEST_POSTGRES_URL";
+const TEMPLATE_VARIABLE = "HOLDPOINT_TEST_POSTGRES_TEMPLATE";
 
-/** A Postgres server of the tests' own. */
-export interface TestPostgres {
-  /** URL of its maintenance database. */
-  readonly url: string;
-  /** `immediate` is a crash: what was not committed is lost, and recovery runs at the next start. */
-  stop(mode: "fast" | "immediate"): Promise<void>;
-  start(): Promise<void>;
-  /** Stops it and removes its data. */
-  close(): Promise<void>;
+export interface PostgresOptions {
+  /** On by default: most tests are about what survives. A server that was handed over keeps its own setting. */
+  readonly fsync?: boolean;
 }
 
-/** Starts a server, by whatever this machine offers. With fsync on: the tests are about what survives. */
-export async function startPostgres(): Promise<TestPostgres> {
+/** Starts a server, by whatever this machine offers. It ends with this process, however that ends. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
+  const { fsync = true } = options;
   const provider = choosePostgres(probePostgres());
-  if (provider.kind === "handed")
-    return { url: provider.url, stop: cannotStop, start: cannotStop, close: async () => {} };
-  if (provider.kind === "docker") return await startContainer();
-  return await startBinaries(provider.folder);
+  switch (provider.kind) {
+    case "handed":
+      return { url: provider.url, stop: cannotStop, start: cannotStop, close: async () => {} };
+    case "binaries":
+      return await startBinaries(provider.folder, { fsync });
+    case "docker":
+      return await startContainer(fsync);
+  }
 }
 
 async function cannotStop(): Promise<void> {
   throw new Error("a server that was handed over is not stopped by a test");
 }
 
-/** Postgres refuses to run as root: it then runs as the user `postgres`, or as nobody. */
-function serverUser(): { uid: number; gid: number } | undefined {
-  if (process.getuid?.() !== 0) return undefined;
-  for (const user of ["postgres", "nobody"]) {
-    try {
-      const id = (flag: string) => Number(execFileSync("id", [flag, user], { encoding: "utf8" }));
-      return { uid: id("-u"), gid: id("-g") };
-    } catch {
-      // Not on this machine; the next one is tried.
-    }
-  }
-  throw new Error("Postgres does not run as root, and there is neither a user postgres nor nobody");
-}
-
-async function startBinaries(folder: string): Promise<TestPostgres> {
-  const user = serverUser();
-  const data = mkdtempSync(join(tmpdir(), "holdpoint-postgres-"));
-  if (user) chownSync(data, user.uid, user.gid);
-  const as = user ? { ...user, cwd: data } : { cwd: data };
-  await run(
-    join(folder, "initdb"),
-    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-    as,
-  );
+/** Only the end of this process by its own `close` removes the container: nothing watches over it. */
+async function startContainer(fsync: boolean): Promise<TestPostgres> {
   const [port = 0] = await freePorts(1);
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  const settings = [
-    `port=${port}`,
-    "listen_addresses=127.0.0.1",
-    `unix_socket_directories=${data}`,
-    "max_connections=200",
-  ];
-  const command = [join(folder, "postgres"), "-D", data, ...settings.flatMap((setting) => ["-c", setting])];
-  let server: WatchedServer | undefined;
-  const start = async () => {
-    server = watchServer({ command, cwd: data, ...(user ?? {}) });
-    await answers(url);
-  };
-  const stop = async (mode: "fast" | "immediate") => {
-    await server?.stop(mode === "fast" ? "SIGINT" : "SIGQUIT");
-  };
-  await start();
-  return {
-    url,
-    start,
-    stop,
-    close: async () => {
-      await stop("immediate");
-      rmSync(data, { recursive: true, force: true });
-    },
-  };
-}
-
-async function startContainer(): Promise<TestPostgres> {
-  const [port = 0] = await freePorts(1);
+  const docker = async (...args: readonly string[]) =>
+    (await run("docker", args, { timeout: DOCKER_TIMEOUT_MS })).stdout;
   const published = ["-p", `127.0.0.1:${port}:5432`, "-e", "POSTGRES_HOST_AUTH_METHOD=trust"];
-  const { stdout } = await run("docker", [
-    "run",
-    "-d",
-    "--rm",
-    ...published,
-    "postgres:17-alpine",
-    "-c",
-    "max_connections=200",
-  ]);
-  const id = stdout.trim();
+  const settings = ["-c", "max_connections=200", "-c", `fsync=${fsync ? "on" : "off"}`];
+  const id = (await docker("run", "-d", ...published, "postgres:17-alpine", ...settings)).trim();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  await answers(url);
+  const answers = () =>
+    until("Postgres answers", START_TIMEOUT_MS, async () => (await ask(url, "select 1 as one")) === 1);
+  const close = async () => void (await docker("rm", "-f", "-v", id));
+  try {
+    await answers();
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     url,
-    stop: async (mode) => void (await run("docker", ["kill", "-s", mode === "fast" ? "INT" : "QUIT", id])),
-    start: cannotStop,
-    close: async () => void (await run("docker", ["rm", "-f", id])),
+    stop: async (mode) => {
+      await docker("kill", "-s", mode === "fast" ? "INT" : "QUIT", id);
+      await docker("wait", id);
+    },
+    start: async () => {
+      await docker("start", id);
+      await answers();
+    },
+    close,
   };
 }
 
-async function answers(url: string): Promise<void> {
-  await until("Postgres answers", START_TIMEOUT_MS, async () => {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000 });
-    client.on("error", () => {});
-    try {
-      await client.connect();
-      await client.query("select 1");
-      return true;
-    } finally {
-      await client.end().catch(() => {});
-    }
-  });
-}
-
-/** Migrated once; every test file gets a clone of it. */
-const TEMPLATE = "holdpoint_template";
-
-/** Makes the server known to the test processes, with a migrated database to clone. */
-export async function publishServer(url: string): Promise<void> {
-  await maintain(url, `drop database if exists ${TEMPLATE} with (force)`);
-  await maintain(url, `create database ${TEMPLATE} encoding 'UTF8' template template0`);
-  const sql = openPostgres({ url: withDatabase(url, TEMPLATE), connectionsMax: 1, onConnectionError: () => {} });
+/**
+ * Makes the server known to the test processes, with a migrated database of this run's own that every test file gets a clone of.
+ * @returns what removes that database again
+ */
+export async function publishServer(url: string): Promise<() => Promise<void>> {
+  const template = `holdpoint_template_${process.pid}_${Date.now()}`;
+  await maintain(url, `create database ${template} encoding 'UTF8' template template0`);
+  const sql = openPostgres({ url: withDatabase(url, template), connectionsMax: 1, onConnectionError: () => {} });
   await migrate(sql);
   await sql.close();
   process.env[URL_VARIABLE] = url;
+  process.env[TEMPLATE_VARIABLE] = template;
+  return async () => {
+    delete process.env[URL_VARIABLE];
+    delete process.env[TEMPLATE_VARIABLE];
+    await maintain(url, `drop database if exists ${template} with (force)`);
+  };
+}
+
+/** Whether this process, or the one that started it, has published a server. */
+export function isServerPublished(): boolean {
+  return process.env[URL_VARIABLE] !== undefined;
 }
 
 let names = 0;
@@ -146,11 +101,12 @@ let names = 0;
 /** A database of the test's own on the server that the global set-up started, with the journal's schema. */
 export async function createDatabase(): Promise<{ url: string; drop: () => Promise<void> }> {
   const server = process.env[URL_VARIABLE];
-  if (server === undefined)
+  const template = process.env[TEMPLATE_VARIABLE];
+  if (server === undefined || template === undefined)
     throw new Error("no Postgres server: the test's project needs the global set-up test/postgres/global-setup.ts");
   names += 1;
   const name = `holdpoint_test_${process.pid}_${Date.now()}_${names}`;
-  await maintain(server, `create database ${name} template ${TEMPLATE}`);
+  await maintain(server, `create database ${name} template ${template}`);
   return {
     url: withDatabase(server, name),
     drop: () => maintain(server, `drop database if exists ${name} with (force)`),

@@ -49,7 +49,12 @@ export function probePostgres(): PostgresSurroundings {
   );
   return {
     handedUrl: process.env["HOLDPOINT_TEST_DATABASE_URL"],
-    binaryFolders: [...versions.map((version) => join(DEBIAN_FOLDER, version, "bin")), ...paths, embedded],
+    binaryFolders: [
+      ...versions.map((version) => join(DEBIAN_FOLDER, version, "bin")),
+      ...paths,
+      ...folderOfPgConfig(),
+      embedded,
+    ],
     hasServer: (folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")),
     dockerAnswers: () => {
       try {
@@ -60,4 +65,13 @@ export function probePostgres(): PostgresSurroundings {
       }
     },
   };
+}
+
+/** Packagers keep the server off the PATH, and say where it is through `pg_config`. */
+function folderOfPgConfig(): string[] {
+  try {
+    return [execFileSync("pg_config", ["--bindir"], { encoding: "utf8", stdio: "pipe", timeout: 5_000 }).trim()];
+  } catch {
+    return [];
+  }
 }
