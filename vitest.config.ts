@@ -16,12 +16,15 @@ export default defineConfig({
       project("unit", [
         "src/**/*.test.ts",
         "test/{architecture,docs,objects,mcp,typecheck}/**/*.test.ts",
-        "test/journal/{pglite,group-commit}.test.ts",
+        "test/journal/{pglite,group-commit,model}.test.ts",
       ]),
       project("sandbox", ["test/{sandbox,hostile,histories}/**/*.test.ts"]),
       project(
         "postgres",
-        ["test/{chaos,dispatcher,postgres,controller}/**/*.test.ts", "test/journal/postgres.test.ts"],
+        [
+          "test/{chaos,dispatcher,postgres,controller}/**/*.test.ts",
+          "test/journal/{postgres,row-security,pooler,plans}.test.ts",
+        ],
         [postgres],
       ),
       project("kube", ["test/kube/**/*.test.ts"]),

@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { newId } from "../../src/base/ids.ts";
 import { appendRecords, type PendingRecord, readLog } from "../../src/journal/append.ts";
-import { claimRuns, finishRun, releaseRun, startRun, takeWokenRuns } from "../../src/journal/claims.ts";
+import {
+  claimRuns,
+  finishRun,
+  noteProgress,
+  readClaimed,
+  readOwnedRuns,
+  readWake,
+  releaseRun,
+  startRun,
+  takeWokenRuns,
+} from "../../src/journal/claims.ts";
 import { readDemand } from "../../src/journal/demand.ts";
 import { decideHold, listDecidedHolds, listSignals } from "../../src/journal/holds.ts";
 import {
@@ -28,23 +38,36 @@ import { observeToolset, readToolsets } from "../../src/journal/toolsets.ts";
 
 const LEASE_MS = 60_000;
 
+/** One way to a journal. */
+export interface JournalUnderTest {
+  /** The controller's connection. */
+  readonly sql: Sql;
+  /** The connection of a Toolset's dispatchers, where they have one of their own. */
+  readonly dispatcherSql?: (toolsetId: number) => Promise<Sql>;
+  close(): Promise<void>;
+}
+
 /** The journal's promises, verb by verb, held against one engine. */
-export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; close: () => Promise<void> }>): void {
+export function journalSuite(engine: string, open: () => Promise<JournalUnderTest>): void {
   describe(`journal on ${engine}`, () => {
     let sql: Sql;
-    let close: () => Promise<void>;
+    /** What a dispatcher does goes through this one. */
+    let own: Sql;
+    let journal: JournalUnderTest;
     let toolsetId: number;
     let me: string;
 
     beforeAll(async () => {
-      ({ sql, close } = await open());
+      journal = await open();
+      sql = journal.sql;
       await migrate(sql);
     });
-    afterAll(() => close());
+    afterAll(() => journal.close());
 
     beforeEach(async () => {
       const toolset = await observeToolset(sql, toolsetSpec({ name: `ts-${newId()}` }));
       toolsetId = toolset.toolsetId;
+      own = (await journal.dispatcherSql?.(toolsetId)) ?? sql;
       me = await incarnation("here");
     });
 
@@ -58,7 +81,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       pinReason: "a",
       ...changes,
     });
-    const incarnation = (place: string) => registerIncarnation(sql, { toolsetId, place, leaseMs: LEASE_MS });
+    const incarnation = (place: string) => registerIncarnation(own, { toolsetId, place, leaseMs: LEASE_MS });
     const admission = (changes: Partial<RunAdmission> = {}): RunAdmission => ({
       toolsetId,
       namespace: "agents",
@@ -79,7 +102,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
     };
     const claimedByMe = async (changes: Partial<RunAdmission> = {}) => {
       const run = await admitted(changes);
-      const [claimed] = await claimRuns(sql, me, 10);
+      const [claimed] = await claimRuns(own, me, 10);
       expect(claimed?.runId).toBe(run.runId);
       return { ...run, wake: claimed?.wake ?? -1 };
     };
@@ -119,7 +142,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       );
     const logOf = async (runId: string) => {
       const entries = [];
-      for await (const entry of readLog(sql, toolsetId, runId)) entries.push(entry);
+      for await (const entry of readLog(own, toolsetId, runId)) entries.push(entry);
       return entries;
     };
     const progress = (runId: string, phase = "Parked") => ({ runId, phase, callsText: "{}" });
@@ -140,7 +163,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
 
     test("the same name and spec again is AlreadyRan once the first has ended; a generated name or another spec is new [semantics 14.5, case e03]", async () => {
       const run = await claimedByMe();
-      await finishRun(sql, me, { runId: run.runId, phase: "Succeeded", resultText: "7" });
+      await finishRun(own, me, { runId: run.runId, phase: "Succeeded", resultText: "7" });
       expect(await admitRun(sql, { ...run, uid: newId() })).toMatchObject({
         kind: "alreadyRan",
         runId: run.runId,
@@ -155,7 +178,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
     test("two claimers never get the same run", async () => {
       const runs = await Promise.all(Array.from({ length: 20 }, () => admitted()));
       const other = await incarnation("elsewhere");
-      const claims = await Promise.all([me, other, me, other].map((id) => claimRuns(sql, id, 5)));
+      const claims = await Promise.all([me, other, me, other].map((id) => claimRuns(own, id, 5)));
       const ids = claims.flat().map((run) => run.runId);
       expect(new Set(ids).size).toBe(ids.length);
       expect([...ids].sort()).toEqual(runs.map((run) => run.runId).sort());
@@ -165,18 +188,18 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       await admitted();
       const [toolset] = await readToolsets(sql, [toolsetId]);
       await observeToolset(sql, toolsetSpec({ name: toolset?.name, suspended: true }));
-      expect(await claimRuns(sql, me, 5)).toEqual([]);
+      expect(await claimRuns(own, me, 5)).toEqual([]);
       await observeToolset(sql, toolsetSpec({ name: toolset?.name }));
       const other = await incarnation("elsewhere");
       await takeOver(sql, other);
-      expect(await claimRuns(sql, other, 5)).toEqual([]);
-      expect(await claimRuns(sql, me, 5)).toHaveLength(1);
+      expect(await claimRuns(own, other, 5)).toEqual([]);
+      expect(await claimRuns(own, me, 5)).toHaveLength(1);
     });
 
     test("exact text comes back as it was, U+0000 and all [semantics 4.2, case d03]", async () => {
       const script = 'const a = "\u0000\ud800";';
       const run = await admitted({ script, inputText: '{"n":9007199254740993,"z":"\\u0000"}' });
-      const [claimed] = await claimRuns(sql, me, 1);
+      const [claimed] = await claimRuns(own, me, 1);
       expect(claimed).toMatchObject({ script, inputText: '{"n":9007199254740993,"z":"\\u0000"}' });
       const records: LogRecord[] = [
         called(1, '{"q":"a\\u0000b","id":9007199254740993}'),
@@ -195,7 +218,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
         { kind: "signalRead", ref: 3, signalNo: 4, valueText: '"\\u0000"' },
       ];
       await appendRecords(
-        sql,
+        own,
         me,
         records.map((record, index) => pending(run.runId, index + 1, record)),
       );
@@ -207,8 +230,8 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
     test("an append written twice is there once [case d07]", async () => {
       const run = await claimedByMe();
       const batch = [pending(run.runId, 1, called(1)), parked(run.runId, 2)];
-      await appendRecords(sql, me, batch);
-      await appendRecords(sql, me, batch);
+      await appendRecords(own, me, batch);
+      await appendRecords(own, me, batch);
       expect((await logOf(run.runId)).map((entry) => entry.n)).toEqual([1, 2]);
       const [view] = await viewRuns(sql, [run.runId]);
       expect(view?.holds.map((hold) => hold.holdId)).toEqual(["1"]);
@@ -218,49 +241,49 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       const run = await claimedByMe();
       expect(await takeOver(sql, me)).toBe(1);
       const successor = await incarnation("elsewhere");
-      expect((await claimRuns(sql, successor, 5)).map((claimed) => claimed.runId)).toEqual([run.runId]);
-      expect(await appendRecords(sql, me, [pending(run.runId, 1, called(1))])).toEqual(new Set());
-      expect(await releaseRun(sql, me, progress(run.runId), run.wake, undefined)).toBe("lost");
-      expect(await finishRun(sql, me, { runId: run.runId, phase: "Succeeded" })).toBe(false);
+      expect((await claimRuns(own, successor, 5)).map((claimed) => claimed.runId)).toEqual([run.runId]);
+      expect(await appendRecords(own, me, [pending(run.runId, 1, called(1))])).toEqual(new Set());
+      expect(await releaseRun(own, me, progress(run.runId), run.wake, undefined)).toBe("lost");
+      expect(await finishRun(own, me, { runId: run.runId, phase: "Succeeded" })).toBe(false);
       expect(
-        (await startRun(sql, me, { runId: run.runId, moduleSource: "", engine: "", behaviours: [], noteText: "{}" }))
+        (await startRun(own, me, { runId: run.runId, moduleSource: "", engine: "", behaviours: [], noteText: "{}" }))
           .owned,
       ).toBe(false);
-      expect(await renewLease(sql, me, LEASE_MS)).toBeUndefined();
+      expect(await renewLease(own, me, LEASE_MS)).toBeUndefined();
       expect(await logOf(run.runId)).toEqual([]);
-      expect(await appendRecords(sql, successor, [pending(run.runId, 1, called(1))])).toEqual(new Set([run.runId]));
+      expect(await appendRecords(own, successor, [pending(run.runId, 1, called(1))])).toEqual(new Set([run.runId]));
     });
 
     test("a lease that was renewed since it was seen is not taken over", async () => {
       const [lease] = await listLeases(sql, toolsetId);
       await new Promise((resolve) => setTimeout(resolve, 2));
-      await renewLease(sql, me, LEASE_MS + 1_000);
+      await renewLease(own, me, LEASE_MS + 1_000);
       expect(await takeOver(sql, me, lease?.leaseUntilMs)).toBeUndefined();
-      expect(await renewLease(sql, me, LEASE_MS)).toBeTypeOf("number");
+      expect(await renewLease(own, me, LEASE_MS)).toBeTypeOf("number");
     });
 
     test("whoever starts in the same place takes its predecessor's runs at once [journal: same place]", async () => {
       const run = await claimedByMe();
       const successor = await incarnation("here");
-      expect((await claimRuns(sql, successor, 5)).map((claimed) => claimed.runId)).toEqual([run.runId]);
+      expect((await claimRuns(own, successor, 5)).map((claimed) => claimed.runId)).toEqual([run.runId]);
     });
 
     test("a decision that meets the release is not lost [journal: wake-ups]", async () => {
       const run = await claimedByMe();
-      await appendRecords(sql, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
+      await appendRecords(own, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
       const decision = { holdId: "1", action: "Approve", by: "ann", reason: "ok" };
       expect(await decideHold(sql, run.runId, decision)).toEqual({ kind: "taken" });
-      expect(await releaseRun(sql, me, progress(run.runId), run.wake, undefined)).toBe("woken");
-      const [woken] = await takeWokenRuns(sql, me);
+      expect(await releaseRun(own, me, progress(run.runId), run.wake, undefined)).toBe("woken");
+      const [woken] = await takeWokenRuns(own, me);
       expect(woken).toMatchObject({ runId: run.runId, wake: run.wake + 1 });
-      expect(await takeWokenRuns(sql, me)).toEqual([]);
-      expect(await listDecidedHolds(sql, toolsetId, run.runId)).toEqual([{ ...decision, seq: 1 }]);
-      expect(await releaseRun(sql, me, progress(run.runId), woken?.wake ?? -1, undefined)).toBe("released");
+      expect(await takeWokenRuns(own, me)).toEqual([]);
+      expect(await listDecidedHolds(own, toolsetId, run.runId)).toEqual([{ ...decision, seq: 1 }]);
+      expect(await releaseRun(own, me, progress(run.runId), woken?.wake ?? -1, undefined)).toBe("released");
     });
 
     test("of two decisions at once one is taken, the other is told who decided what [semantics 7.9, case c01]", async () => {
       const run = await claimedByMe();
-      await appendRecords(sql, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
+      await appendRecords(own, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
       const [first, second] = await Promise.all([
         decideHold(sql, run.runId, { holdId: "1", action: "Approve", by: "ann", reason: "" }),
         decideHold(sql, run.runId, { holdId: "1", action: "Reject", by: "bob", reason: "no" }),
@@ -274,7 +297,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
 
     test("a decision on a call that is not parked, or about other arguments, is said and stored nowhere [semantics 7.9, case c07]", async () => {
       const run = await claimedByMe();
-      await appendRecords(sql, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
+      await appendRecords(own, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
       const decision = { holdId: "1", action: "Approve", by: "ann", reason: "" };
       expect(await decideHold(sql, run.runId, { ...decision, holdId: "9" })).toEqual({ kind: "notParked" });
       expect(await decideHold(sql, run.runId, { ...decision, callDigest: "sha256:x" })).toEqual({
@@ -287,13 +310,13 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
 
     test("a run that nobody owns is cancelled by whoever asks, its holds closed [semantics 7.7]", async () => {
       const run = await claimedByMe();
-      await appendRecords(sql, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
-      await releaseRun(sql, me, progress(run.runId), run.wake, undefined);
+      await appendRecords(own, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
+      await releaseRun(own, me, progress(run.runId), run.wake, undefined);
       expect(await cancelRun(sql, run.uid, "no longer wanted")).toEqual({ toolsetId, owned: false });
       const [view] = await viewRuns(sql, [run.runId]);
       expect(view).toMatchObject({ phase: "Cancelled", errorText: expect.stringContaining("no longer wanted") });
       expect(view?.holds[0]).toMatchObject({ outcome: "Cancelled", outcomeNote: "no longer wanted" });
-      expect(await claimRuns(sql, me, 5)).toEqual([]);
+      expect(await claimRuns(own, me, 5)).toEqual([]);
       expect(await cancelRun(sql, run.uid, "again")).toBeUndefined();
       expect(await listUnfinishedRuns(sql, toolsetId)).toEqual([]);
     });
@@ -301,7 +324,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
     test("a run that somebody owns is woken, and its owner ends it [semantics 7.7]", async () => {
       const run = await claimedByMe();
       expect(await cancelRun(sql, run.uid, "stop")).toEqual({ toolsetId, owned: true });
-      expect(await takeWokenRuns(sql, me)).toMatchObject([{ runId: run.runId, cancelReason: "stop" }]);
+      expect(await takeWokenRuns(own, me)).toMatchObject([{ runId: run.runId, cancelReason: "stop" }]);
       expect((await viewRuns(sql, [run.runId]))[0]?.phase).toBe("Pending");
     });
 
@@ -309,22 +332,22 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       const run = await claimedByMe();
       await sendSignal(sql, run.runId, "x", '"first"');
       await sendSignal(sql, run.runId, "x", '"second"');
-      const signals = await listSignals(sql, toolsetId, run.runId, 0);
+      const signals = await listSignals(own, toolsetId, run.runId, 0);
       expect(signals.map((signal) => signal.payloadText)).toEqual(['"first"', '"second"']);
-      expect(await listSignals(sql, toolsetId, run.runId, signals[0]?.signalNo ?? 0)).toHaveLength(1);
-      expect(await takeWokenRuns(sql, me)).toHaveLength(1);
-      await finishRun(sql, me, { runId: run.runId, phase: "Succeeded" });
+      expect(await listSignals(own, toolsetId, run.runId, signals[0]?.signalNo ?? 0)).toHaveLength(1);
+      expect(await takeWokenRuns(own, me)).toHaveLength(1);
+      await finishRun(own, me, { runId: run.runId, phase: "Succeeded" });
       expect(await sendSignal(sql, run.runId, "x", "1")).toBe(false);
     });
 
     test("a queued status stays until it was written, and newer ones stay beyond that", async () => {
       const run = await claimedByMe();
-      await appendRecords(sql, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
+      await appendRecords(own, me, [pending(run.runId, 1, called(1)), parked(run.runId, 2)]);
       const mine = async () => (await readProjections(sql, 1_000)).filter((entry) => entry.toolsetId === toolsetId);
       const seen = await mine();
       expect(seen).toMatchObject([{ runId: run.runId }]);
       expect(await mine()).toEqual(seen);
-      await finishRun(sql, me, { runId: run.runId, phase: "Succeeded" });
+      await finishRun(own, me, { runId: run.runId, phase: "Succeeded" });
       await dropProjections(sql, seen);
       const rest = await mine();
       expect(rest).toHaveLength(1);
@@ -337,7 +360,7 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
       const mine = async () => (await readDemand(sql)).find((demand) => demand.toolsetId === toolsetId);
       expect(await mine()).toMatchObject({ claimable: 0, held: 1, pinWished: true });
       const dueMs = Date.now() + 3_600_000;
-      await releaseRun(sql, me, progress(run.runId, "Sleeping"), run.wake, dueMs);
+      await releaseRun(own, me, progress(run.runId, "Sleeping"), run.wake, dueMs);
       const demand = await mine();
       expect(demand).toMatchObject({ claimable: 0, held: 0 });
       expect(demand?.nextInMs).toBeGreaterThan(3_500_000);
@@ -347,21 +370,36 @@ export function journalSuite(engine: string, open: () => Promise<{ sql: Sql; clo
 
     test("a pin is stored once and named by the Toolset; a failed attempt leaves the old one [semantics 1.3, 1.7]", async () => {
       const pin = { digest: "sha256:p", contentText: '{"n":9007199254740993}', notesText: "{}" };
-      expect(await recordPinAttempt(sql, me, { toolsetId, pinWanted: 1, reportText: "{}", pin })).toBe(true);
-      expect(await recordPinAttempt(sql, me, { toolsetId, pinWanted: 1, reportText: "{}", pin })).toBe(false);
-      expect(await readPin(sql, toolsetId, "sha256:p")).toEqual(pin);
+      expect(await recordPinAttempt(own, me, { toolsetId, pinWanted: 1, reportText: "{}", pin })).toBe(true);
+      expect(await recordPinAttempt(own, me, { toolsetId, pinWanted: 1, reportText: "{}", pin })).toBe(false);
+      expect(await readPin(own, toolsetId, "sha256:p")).toEqual(pin);
       const [before] = await readToolsets(sql, [toolsetId]);
       await observeToolset(sql, toolsetSpec({ name: before?.name, pinReason: "b" }));
-      expect(await recordPinAttempt(sql, me, { toolsetId, pinWanted: 2, reportText: '{"fault":1}' })).toBe(true);
+      expect(await recordPinAttempt(own, me, { toolsetId, pinWanted: 2, reportText: '{"fault":1}' })).toBe(true);
       const [after] = await readToolsets(sql, [toolsetId]);
       expect(after).toMatchObject({ pinDigest: "sha256:p", pinWanted: 2, pinDone: 2, reportText: '{"fault":1}' });
     });
 
+    test("whose claim's answer was lost learns what it holds, and of nothing else [journal: ownership]", async () => {
+      const run = await claimedByMe();
+      const foreign = await admitted();
+      const other = await incarnation("elsewhere");
+      await claimRuns(own, other, 5);
+      expect(await readOwnedRuns(own, me)).toEqual([{ runId: run.runId, wake: run.wake }]);
+      expect((await readClaimed(own, me, [run.runId, foreign.runId])).map(({ runId }) => runId)).toEqual([run.runId]);
+      expect(await readWake(own, me, run.runId)).toEqual({ runId: run.runId, wake: run.wake });
+      expect(await readWake(own, me, foreign.runId)).toBeUndefined();
+      await noteProgress(own, me, { runId: run.runId, phase: "Sleeping", wakeAtMs: 86_400_000 });
+      await noteProgress(own, me, { runId: foreign.runId, phase: "Sleeping" });
+      expect((await viewRuns(sql, [run.runId]))[0]).toMatchObject({ phase: "Sleeping", wakeAtMs: 86_400_000 });
+      expect((await viewRuns(sql, [foreign.runId]))[0]?.phase).toBe("Pending");
+    });
+
     test("an orderly stop sets runs free without counting a loss", async () => {
       const run = await claimedByMe();
-      await retireIncarnation(sql, me);
+      await retireIncarnation(own, me);
       const successor = await incarnation("elsewhere");
-      expect(await claimRuns(sql, successor, 5)).toMatchObject([{ runId: run.runId, losses: 0 }]);
+      expect(await claimRuns(own, successor, 5)).toMatchObject([{ runId: run.runId, losses: 0 }]);
     });
   });
 }

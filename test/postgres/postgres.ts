@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { migrate } from "../../src/journal/migrate.ts";
 import { openPostgres } from "../../src/journal/postgres.ts";
+import { dispatcherGroupName } from "../../src/journal/roles.ts";
 import { freePorts, until } from "../servers/watched-server.ts";
 import { ask, startBinaries, type TestPostgres } from "./own-server.ts";
 import { choosePostgres, probePostgres } from "./providers.ts";
@@ -109,8 +110,21 @@ export async function createDatabase(): Promise<{ url: string; drop: () => Promi
   await maintain(server, `create database ${name} template ${template}`);
   return {
     url: withDatabase(server, name),
-    drop: () => maintain(server, `drop database if exists ${name} with (force)`),
+    drop: async () => {
+      await maintain(server, `drop database if exists ${name} with (force)`);
+      await maintain(server, dropRolesOf(name));
+    },
   };
+}
+
+/** Roles belong to the server: without this a server that was handed over would keep those of every test. */
+function dropRolesOf(database: string): string {
+  const tag = dispatcherGroupName(database).slice(-8);
+  return `do $$ declare role text; begin
+    for role in select rolname from pg_roles where rolname ~ '^holdpoint_(toolset_[0-9]+|dispatcher)_${tag}$' loop
+      execute format('drop role %I', role);
+    end loop;
+  end $$`;
 }
 
 function withDatabase(server: string, name: string): string {
