@@ -23,7 +23,7 @@ export default defineConfig({
         "postgres",
         [
           "test/{chaos,dispatcher,postgres,controller}/**/*.test.ts",
-          "test/journal/{postgres,row-security,pooler,plans}.test.ts",
+          "test/journal/{postgres,row-security,toolset-access,pooler,plans}.test.ts",
         ],
         [postgres],
       ),

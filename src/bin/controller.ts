@@ -11,6 +11,7 @@ import { type Controller, startController } from "../controller/manager.ts";
 import { ProcessLauncher } from "../controller/process-launcher.ts";
 import { openPostgres } from "../journal/postgres.ts";
 import type { Sql } from "../journal/sql.ts";
+import { ToolsetAccess } from "../journal/toolset-access.ts";
 import { KubeClient } from "../kube/client.ts";
 import { loadKubeConfig } from "../kube/connection.ts";
 import { EventRecorder } from "../kube/events.ts";
@@ -129,8 +130,9 @@ async function startLeading(
   { client, sql, log, uid }: LeadingParts,
 ): Promise<() => Promise<void>> {
   const instance = `${hostname()}-${newId()}`;
+  const access = new ToolsetAccess({ sql, url: settings.database, log });
   const launcher = new ProcessLauncher({
-    databaseUrl: settings.database,
+    databaseUrl: (toolsetId) => access.urlFor(toolsetId),
     place: instance,
     leaseMs: settings.lease,
     log,

@@ -5,7 +5,8 @@ import type { Logger } from "../base/log.ts";
 import type { Launcher, LaunchTarget } from "./launcher.ts";
 
 export interface ProcessLauncherSpec {
-  readonly databaseUrl: string;
+  /** Where the dispatchers of that Toolset reach the journal, and as whom. Rejects while that is not known: it is asked again. */
+  readonly databaseUrl: (toolsetId: number) => Promise<string>;
   /** Unique for this controller's machine and instance: places are made from it. */
   readonly place: string;
   readonly leaseMs: number;
@@ -45,7 +46,7 @@ export class ProcessLauncher implements Launcher {
     while (slots.length < replicas) {
       const slot: Slot = { child: undefined, failures: 0, timer: undefined, stopping: undefined };
       slots.push(slot);
-      this.#start(toolset, slots.length - 1, slot);
+      void this.#start(toolset, slots.length - 1, slot);
     }
     // Those taken away drain by themselves; nobody waits for them here.
     for (const slot of slots.splice(replicas)) void this.#stop(slot);
@@ -61,20 +62,19 @@ export class ProcessLauncher implements Launcher {
     await Promise.all(slots.map((slot) => this.#stop(slot)));
   }
 
-  #start(toolset: LaunchTarget, index: number, slot: Slot): void {
-    const { databaseUrl, place, leaseMs, graceMs, logLevel, log } = this.#spec;
-    const env = {
-      PATH: process.env["PATH"] ?? "",
-      HOLDPOINT_DATABASE_URL: databaseUrl,
-      HOLDPOINT_TOOLSET_ID: String(toolset.toolsetId),
-      // The same place after a restart: the successor knows that its predecessor is dead, and takes its runs at once.
-      HOLDPOINT_PLACE: `${place}/${toolset.toolsetId}/${index}`,
-      HOLDPOINT_LEASE: `${leaseMs}ms`,
-      HOLDPOINT_GRACE: `${graceMs}ms`,
-      HOLDPOINT_LOG_LEVEL: logLevel,
-      HOLDPOINT_EXIT_WITH_PARENT: "1",
-    };
+  async #start(toolset: LaunchTarget, index: number, slot: Slot): Promise<void> {
+    const { log } = this.#spec;
     const startedAtMs = performance.now();
+    const again = (about: object, message: string) =>
+      this.#startAgain(toolset, index, slot, startedAtMs, about, message);
+    let databaseUrl: string;
+    try {
+      databaseUrl = await this.#spec.databaseUrl(toolset.toolsetId);
+    } catch (error) {
+      return again({ err: error }, "a dispatcher is not started yet: its way to the journal is not known");
+    }
+    if (slot.stopping) return;
+    const env = this.#environment(toolset.toolsetId, index, databaseUrl);
     const child = spawn(process.execPath, [PROGRAM], { env, stdio: ["pipe", "ignore", "inherit"] });
     child.stdin.on("error", () => {});
     slot.child = child;
@@ -84,15 +84,38 @@ export class ProcessLauncher implements Launcher {
     );
     child.once("exit", (code, signal) => {
       slot.child = undefined;
-      if (slot.stopping) return;
-      slot.failures = performance.now() - startedAtMs > HEALTHY_MS ? 1 : slot.failures + 1;
-      const pauseMs = backoffDelayMs(RESTART, slot.failures, Math.random());
-      log.warn(
-        { toolset: toolset.name, namespace: toolset.namespace, code, signal, pauseMs },
-        "a dispatcher ended by itself; it is started again",
-      );
-      slot.timer = setTimeout(() => this.#start(toolset, index, slot), pauseMs);
+      again({ code, signal }, "a dispatcher ended by itself; it is started again");
     });
+  }
+
+  #environment(toolsetId: number, index: number, databaseUrl: string): Record<string, string> {
+    const { place, leaseMs, graceMs, logLevel } = this.#spec;
+    return {
+      PATH: process.env["PATH"] ?? "",
+      HOLDPOINT_DATABASE_URL: databaseUrl,
+      HOLDPOINT_TOOLSET_ID: String(toolsetId),
+      // The same place after a restart: the successor knows that its predecessor is dead, and takes its runs at once.
+      HOLDPOINT_PLACE: `${place}/${toolsetId}/${index}`,
+      HOLDPOINT_LEASE: `${leaseMs}ms`,
+      HOLDPOINT_GRACE: `${graceMs}ms`,
+      HOLDPOINT_LOG_LEVEL: logLevel,
+      HOLDPOINT_EXIT_WITH_PARENT: "1",
+    };
+  }
+
+  #startAgain(
+    toolset: LaunchTarget,
+    index: number,
+    slot: Slot,
+    startedAtMs: number,
+    about: object,
+    message: string,
+  ): void {
+    if (slot.stopping) return;
+    slot.failures = performance.now() - startedAtMs > HEALTHY_MS ? 1 : slot.failures + 1;
+    const pauseMs = backoffDelayMs(RESTART, slot.failures, Math.random());
+    this.#spec.log.warn({ toolset: toolset.name, namespace: toolset.namespace, ...about, pauseMs }, message);
+    slot.timer = setTimeout(() => void this.#start(toolset, index, slot), pauseMs);
   }
 
   #stop(slot: Slot): Promise<void> {

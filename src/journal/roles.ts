@@ -70,7 +70,7 @@ export async function ensureToolsetRole(sql: Sql, toolsetId: number, password?: 
       const database = rows[0]?.database ?? "";
       const group = dispatcherGroupName(database);
       await createRole(transaction, group);
-      await grantOnce(transaction, group);
+      await grantOnce(transaction, group, database);
       const role = toolsetRoleName(database, toolsetId);
       const created = await createRole(transaction, role);
       if (created) await transaction.query(`grant ${group} to ${role}`);
@@ -99,7 +99,7 @@ async function createRole(transaction: Transaction, role: string): Promise<boole
  * Gives the group its rights, unless it has them: a comment on the role says which ones it was given last. Asked again all
  * the same where it has none, as after a restore without rights.
  */
-async function grantOnce(transaction: Transaction, group: string): Promise<void> {
+async function grantOnce(transaction: Transaction, group: string, database: string): Promise<void> {
   const mark = `grants ${createHash("sha256").update(GRANTS.join("\n")).digest("hex").slice(0, 16)}`;
   const { rows } = await transaction.query<{ current: boolean }>(
     `select coalesce(pg_catalog.shobj_description(oid, 'pg_authid'), '') = $2 and pg_catalog.has_table_privilege(oid, 'holdpoint.log', 'insert') as current
@@ -107,6 +107,8 @@ async function grantOnce(transaction: Transaction, group: string): Promise<void>
     [group, mark],
   );
   if (rows[0]?.current) return;
+  // Where not everybody may connect. One who may not grant it is only warned, and is told by the dispatchers' first attempt.
+  await transaction.query(`grant connect on database "${database.replaceAll('"', '""')}" to ${group}`);
   await transaction.query(`revoke all on all tables in schema holdpoint from ${group}`);
   await transaction.query(`grant usage on schema holdpoint to ${group}`);
   for (const grant of GRANTS) await transaction.query(`grant ${grant} to ${group}`);

@@ -2,6 +2,7 @@ import { newId } from "../../src/base/ids.ts";
 import { openPostgres } from "../../src/journal/postgres.ts";
 import { ensureToolsetRole } from "../../src/journal/roles.ts";
 import type { Sql } from "../../src/journal/sql.ts";
+import { createDatabase } from "../postgres/postgres.ts";
 
 /** Opens connections as the roles of Toolsets, each once, and closes them together. */
 export class RoleConnections {
@@ -24,7 +25,7 @@ export class RoleConnections {
   }
 
   async open(toolsetId: number): Promise<Sql> {
-    const sql = openPostgres({ url: await this.url(toolsetId), connectionsMax: 4, onConnectionError: () => {} });
+    const sql = openAs(await this.url(toolsetId));
     this.#opened.push(sql);
     return sql;
   }
@@ -40,4 +41,29 @@ export function withUser(url: string, role: string, password: string): string {
   changed.username = role;
   changed.password = password;
   return changed.href;
+}
+
+/** A few connections to a journal. */
+export function openAs(url: string): Sql {
+  return openPostgres({ url, connectionsMax: 4, onConnectionError: () => {} });
+}
+
+/** An empty database whose journal will belong to an ordinary role with these options, as on a managed server. */
+export async function ordinaryOwner(options: string): Promise<{ url: string; drop: () => Promise<void> }> {
+  const database = await createDatabase();
+  const role = `owner_${newId().replaceAll("-", "")}`;
+  const admin = openAs(database.url);
+  await admin.query("drop schema holdpoint cascade");
+  await admin.query(`create role ${role} login ${options}`);
+  await admin.query(`grant create on database ${new URL(database.url).pathname.slice(1)} to ${role}`);
+  await admin.close();
+  return {
+    url: withUser(database.url, role, "x"),
+    drop: async () => {
+      const left = openAs(database.url);
+      await left.query(`drop owned by ${role} cascade`);
+      await left.close();
+      await database.drop();
+    },
+  };
 }

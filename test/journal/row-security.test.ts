@@ -5,7 +5,6 @@ import { claimRuns } from "../../src/journal/claims.ts";
 import { registerIncarnation } from "../../src/journal/incarnations.ts";
 import { migrate } from "../../src/journal/migrate.ts";
 import { recordPinAttempt } from "../../src/journal/pins.ts";
-import { openPostgres } from "../../src/journal/postgres.ts";
 import { dispatcherGroupName, ensureToolsetRole } from "../../src/journal/roles.ts";
 import { admitRun, sendSignal } from "../../src/journal/runs.ts";
 import type { Sql } from "../../src/journal/sql.ts";
@@ -14,29 +13,7 @@ import { Rig } from "../dispatcher/rig.ts";
 import { startLedgerServer } from "../mcp/ledger-server.ts";
 import { createDatabase } from "../postgres/postgres.ts";
 import { type JournalUnderTest, journalSuite } from "./journal.suite.ts";
-import { RoleConnections, withUser } from "./role-connections.ts";
-
-const openAs = (url: string) => openPostgres({ url, connectionsMax: 4, onConnectionError: () => {} });
-
-/** A journal that belongs to an ordinary role, as on a managed server. */
-async function ordinaryOwner(options: string): Promise<{ url: string; drop: () => Promise<void> }> {
-  const database = await createDatabase();
-  const role = `owner_${newId().replaceAll("-", "")}`;
-  const admin = openAs(database.url);
-  await admin.query("drop schema holdpoint cascade");
-  await admin.query(`create role ${role} login ${options}`);
-  await admin.query(`grant create on database ${new URL(database.url).pathname.slice(1)} to ${role}`);
-  await admin.close();
-  return {
-    url: withUser(database.url, role, "x"),
-    drop: async () => {
-      const left = openAs(database.url);
-      await left.query(`drop owned by ${role} cascade`);
-      await left.close();
-      await database.drop();
-    },
-  };
-}
+import { openAs, ordinaryOwner, RoleConnections, withUser } from "./role-connections.ts";
 
 journalSuite("Postgres, controller and dispatchers as ordinary roles", async (): Promise<JournalUnderTest> => {
   const database = await ordinaryOwner("createrole");

@@ -149,6 +149,9 @@ test("SIGKILL of the dispatcher in the middle of a call: it is started again and
   server.behaviour.faults = [{ kind: "hold", tool: "send" }];
   await world.plugin(ANN, "kubectl-approve", "fifth", "2");
   await eventually("the call is under way", async () => server.waiting() === 1);
+  // Dispatchers reach the journal under their Toolset's own role, and not as the controller.
+  expect(await world.connectedRoles()).toEqual([expect.stringMatching(/^holdpoint_toolset_\d+_[0-9a-f]{8}$/)]);
+  expect(world.output).not.toContain("share the controller's database role");
   for (const pid of world.dispatcherPids()) process.kill(pid, "SIGKILL");
   const { status } = await world.runPhase("fifth", "Succeeded");
   server.release();

@@ -218,12 +218,22 @@ export class World {
 
   /** Names of runs that the journal holds as unfinished. */
   async unfinishedRuns(): Promise<string[]> {
+    return await this.#names("select name from holdpoint.runs where finished_at is null order by name");
+  }
+
+  /** The database roles of Toolsets under which somebody is connected. */
+  async connectedRoles(): Promise<string[]> {
+    return await this.#names(
+      `select distinct usename as name from pg_stat_activity
+       where datname = current_database() and usename like 'holdpoint\\_toolset\\_%' order by 1`,
+    );
+  }
+
+  async #names(statement: string): Promise<string[]> {
     const client = new pg.Client(this.databaseUrl);
     await client.connect();
     try {
-      const { rows } = await client.query<{ name: string }>(
-        "select name from holdpoint.runs where finished_at is null order by name",
-      );
+      const { rows } = await client.query<{ name: string }>(statement);
       return rows.map((row) => row.name);
     } finally {
       await client.end();
